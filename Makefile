@@ -1,0 +1,48 @@
+# The whole interface of the repository. Needs Python 3.11 and make, nothing else: no uv, no root.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fix vllm lock docs clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "make: Python 3.11 or newer is needed, " + sys.executable + " is " + sys.version.split()[0] + "; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+check: $(STAMP) ## format, lint, types, import contracts, unit, scenario and model tests (under a minute)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -n 2 tests/arch tests/unit tests/scenario tests/model
+
+fix: $(STAMP) ## format and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: $(STAMP) $(if $(filter true,$(CI)),vllm) ## every test; with CI=true the real vLLM is set up first and must be there
+	$(MAKE) check
+	$(BIN)/pytest tests/integration
+
+demo: $(STAMP) ## bring an engine into KV pressure and diagnose it: the real vLLM after `make vllm`, else a recorded bundle
+	$(BIN)/python dev/demo.py
+
+vllm: ## the real vLLM on CPU, in an environment of its own (minutes once, then cached; safe to interrupt)
+	$(PYTHON) dev/setup_vllm.py
+
+lock: $(STAMP) ## pin the dependencies anew
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-emit-package barostat pyproject.toml requirements-build.in -o requirements.lock
+
+docs: $(STAMP) ## make the generated pages anew
+	$(BIN)/python dev/reference_pages.py
+
+clean: ## remove what make made here (the vLLM cache stays)
+	rm -rf $(VENV) .vllm .mypy_cache .ruff_cache .pytest_cache

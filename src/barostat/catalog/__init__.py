@@ -1,0 +1,1 @@
+"""Data only, with its sources: what each vLLM version has, cards, model architectures, signals."""

@@ -1,0 +1,1 @@
+"""The nouns: standard library only."""

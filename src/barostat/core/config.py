@@ -1,0 +1,46 @@
+"""The engine's configuration as it resolved it, each value with where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Provenance = Literal["flag", "environment", "config-file", "version-default", "log", "metric", "api"]
+ConfigScalar = int | float | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """One resolved setting.
+
+    `source` quotes the place: `--max-num-seqs=64`, `VLLM_CPU_KVCACHE_SPACE`, `vLLM 0.32.0, memory tier >= 70 GiB`.
+    `certain` is False for a default that depends on something not known (the memory tier, the backend).
+    """
+
+    value: ConfigScalar
+    provenance: Provenance
+    source: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Settings by vLLM's own name with underscores: `max_num_seqs`, `gpu_memory_utilization`.
+
+    `problems`: what was wrong with the command line for this version (unknown argument, a value that does nothing), a sentence each.
+    """
+
+    values: Mapping[str, ConfigValue] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def get(self, name: str) -> ConfigValue | None:
+        """The setting, or None where nothing tells it."""
+        return self.values.get(name)
+
+    def number(self, name: str) -> float | None:
+        """The setting as a number, or None where it is not known or is none."""
+        found = self.values.get(name)
+        if found is None or isinstance(found.value, bool | str):
+            return None
+        return float(found.value)

@@ -1,0 +1,132 @@
+"""The closed list of causes, and the shape of a diagnosis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from barostat.core.verdict import Verdict
+
+CauseName = Literal[
+    "kv-preemption-thrash",
+    "kv-admission-queueing",
+    "slot-bound",
+    "prefill-bound",
+    "compute-bound",
+    "host-bound",
+    "network-or-gateway",
+    "scaling-lag",
+    "node-fault",
+    "gpu-oom",
+    "host-oom",
+    "kv-pool-too-small",
+    "bad-config",
+    "hung-engine",
+    "healthy-busy",
+    "healthy-idle",
+    "unknown",
+]
+CAUSES: tuple[CauseName, ...] = get_args(CauseName)
+
+VARIANTS: dict[CauseName, tuple[str, ...]] = {
+    "host-bound": ("cpu", "tokenizer", "api-server"),
+    "scaling-lag": ("cold-start", "pending"),
+    "node-fault": ("throttle", "ecc", "xid"),
+    "gpu-oom": ("startup", "graph-capture", "serving"),
+    "host-oom": ("cgroup", "node-eviction"),
+    "kv-pool-too-small": ("length", "no-blocks", "states"),
+    "bad-config": ("argument", "model", "shm", "probe", "pod"),
+    "hung-engine": ("no-tokens", "collective"),
+}
+
+Severity = Literal["none", "info", "warning", "critical"]
+Scope = Literal["replica", "some", "fleet"]
+TriggerKind = Literal["deploy", "longer-prompts", "longer-outputs", "more-concurrency", "burst", "scale-in", "node"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What changed before the harm: a deploy, or the traffic."""
+
+    kind: TriggerKind
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    """A plausible cause that it is not, and the evidence that says so."""
+
+    cause: CauseName
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One cause for one replica (or the fleet), how bad it is and how sure we are.
+
+    Units: `confidence` 0..1. `variant` is empty where the cause has none, else one of VARIANTS[cause].
+    """
+
+    cause: CauseName
+    severity: Severity
+    confidence: float
+    summary: str
+    variant: str = ""
+    scope: Scope = "replica"
+    trigger: Trigger | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SymptomFinding:
+    """One symptom's verdict, by name."""
+
+    name: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """When the pool will be full if the trend goes on. None: no trend towards it, or it is full already."""
+
+    exhaustion_in_s: float | None
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """One thing to do, in order."""
+
+    lever: str
+    change: str
+    because: str
+    restarts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaReport:
+    """Everything the diagnosis says about one replica."""
+
+    name: str
+    engine_version: str
+    diagnosis: Diagnosis
+    forecast: Forecast
+    symptoms: tuple[SymptomFinding, ...]
+    contributing: tuple[str, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+    missing: tuple[str, ...] = ()
+    next: tuple[NextStep, ...] = ()
+    not_advised: tuple[NextStep, ...] = ()
+    """Classic advice that is wrong here, each with the reason."""
+    problems: tuple[str, ...] = ()
+    """What was wrong with the input itself: half a scrape, a clock that went backwards, a rule that crashed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of one diagnosis. `at`: unix seconds of the judgement."""
+
+    at: float
+    target: str
+    replicas: tuple[ReplicaReport, ...]
+    fleet: Diagnosis
+    problems: tuple[str, ...] = field(default_factory=tuple)

@@ -1,0 +1,56 @@
+"""A symptom: one named pattern in a window, and the harness that judges it safely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from barostat.core.signal import Fresh, Missing, Stale
+from barostat.core.verdict import Unknown, Verdict
+from barostat.core.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """A rule: what it needs, and a pure judgement over it.
+
+    `needs`: every one of these signals must be fresh, or the harness answers Unknown without calling the rule.
+    `needs_any`: at least one of these must be fresh (empty: no such demand). The rule reads them with `window.fresh`.
+    `title`: the pattern in a few words, for a terminal.
+    """
+
+    name: str
+    title: str
+    judge: Callable[[Window], Verdict]
+    needs: tuple[str, ...] = ()
+    needs_any: tuple[str, ...] = ()
+
+
+def judge(symptom: Symptom, window: Window) -> Verdict:
+    """The symptom's verdict on the window. Missing or stale signals and a rule that raises are Unknown.
+
+    Law: an Unknown carries its reason; a crashing rule stops no other.
+    """
+    absent: list[str] = []
+    reasons: list[str] = []
+    for name in symptom.needs:
+        match window.read(name):
+            case Fresh():
+                pass
+            case Stale() | Missing() as reading:
+                absent.append(name)
+                reasons.append(reading.why)
+    if symptom.needs_any and not any(isinstance(window.read(name), Fresh) for name in symptom.needs_any):
+        absent.extend(symptom.needs_any)
+        reasons.append("none of " + ", ".join(symptom.needs_any) + " was measured lately")
+    if absent:
+        return Unknown("; ".join(reasons), missing=tuple(absent))
+    try:
+        return symptom.judge(window)
+    except Exception as error:
+        return Unknown(f"the rule itself failed ({type(error).__name__}: {error}); please report it", crashed=True)
+
+
+def judge_all(symptoms: Iterable[Symptom], window: Window) -> dict[str, Verdict]:
+    """Every symptom's verdict by name."""
+    return {symptom.name: judge(symptom, window) for symptom in symptoms}

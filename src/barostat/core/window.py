@@ -1,0 +1,52 @@
+"""The window: everything known about one engine, up to one instant, that a rule may read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from barostat.core.config import EngineConfig
+from barostat.core.signal import Fresh, Missing, Reading, Signal, Stale
+from barostat.core.version import EngineVersion
+
+# A scrape and its judge may run on two machines: their clocks may differ by this much before we call it the future.
+CLOCK_SKEW_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Signals of one engine (a replica, or one data-parallel engine of it) at the instant `at` (unix seconds)."""
+
+    replica: str
+    at: float
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    config: EngineConfig = field(default_factory=EngineConfig)
+    version: EngineVersion | None = None
+
+    def read(self, name: str) -> Reading:
+        """Fresh, Stale or Missing; never a bare number."""
+        found = self.signals.get(name)
+        if found is None:
+            return Missing(name)
+        age_s = self.at - found.at
+        if age_s > found.stale_after_s or age_s < -CLOCK_SKEW_S:
+            return Stale(found, age_s)
+        return Fresh(found, max(0.0, age_s))
+
+    def fresh(self, name: str) -> Signal | None:
+        """The signal if it is fresh, else None: for what sharpens a judgement but is not needed for it."""
+        match self.read(name):
+            case Fresh(signal, _):
+                return signal
+            case _:
+                return None
+
+    def __getitem__(self, name: str) -> Signal:
+        """The signal, for a rule that declared it in `needs` (the harness has checked it).
+
+        Errors: KeyError for a name that is missing or stale: a rule that reads what it did not declare.
+        """
+        found = self.fresh(name)
+        if found is None:
+            raise KeyError(name)
+        return found

@@ -1,0 +1,1 @@
+"""Serving engines: their metrics, log lines and command lines -> our signals."""

@@ -1,0 +1,1 @@
+"""GPU vendors' tools and exporters -> our signals."""

@@ -1,0 +1,1 @@
+"""The only place that waits: files, HTTP, processes, the clock."""

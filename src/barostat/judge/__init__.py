@@ -1,0 +1,1 @@
+"""What needs several rooms, still pure: recordings -> windows -> symptoms -> cause."""

@@ -1,0 +1,1 @@
+"""What surrounds the engine: Kubernetes objects, the host, a gateway's access log -> our signals."""

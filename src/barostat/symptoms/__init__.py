@@ -1,0 +1,1 @@
+"""One file per symptom: needs=(signals), judge(window) -> Verdict."""
