@@ -1,0 +1,67 @@
+"""What a vLLM log is reduced to: its statistics lines and its events. Small, frozen, without prompt text or secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class StatsLine:
+    """One statistics line of one engine ("" where the line names none). None: the line's version does not print it.
+
+    Units: `at` on the digest's own clock (see LogDigest). `hit_ratio` is over the engine's last thousand requests.
+    """
+
+    at: float
+    engine: str
+    prompt_tokens_per_s: float
+    generation_tokens_per_s: float
+    running: int
+    waiting: int
+    usage_ratio: float | None
+    deferred: int | None = None
+    swapped: int | None = None
+    preemptions: int | None = None
+    """Preemptions since the line before; a line that prints none has had none, from 0.11.1 on."""
+    hit_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """All lines of one kind in one life of the engine: first, last and how many.
+
+    `kind` is the catalogue's signal name without `log_`. `quote`: the last such line, redacted and cut.
+    `fields` are named groups of that line (`maxlen`, `args`, `exception`).
+    """
+
+    kind: str
+    count: int
+    first_at: float
+    last_at: float
+    quote: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+    def get(self, name: str) -> str | None:
+        """The named part of the line, or None."""
+        return dict(self.fields).get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """Sums over the per-step lines that `--enable-logging-iteration-details` prints."""
+
+    steps: int = 0
+    context_tokens: int = 0
+    generation_tokens: int = 0
+    elapsed_s: float = 0.0
+    first_at: float = 0.0
+    last_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LifeEvents:
+    """What an earlier life of the engine left behind in the same log."""
+
+    events: tuple[LogEvent, ...] = field(default_factory=tuple)
+    ready: bool = False
+    last_at: float = 0.0
