@@ -1,0 +1,118 @@
+"""From a recording to windows: every reader is asked, and each signal is taken from the best source that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from barostat.catalog.signals import signal
+from barostat.core.config import ConfigValue
+from barostat.core.signal import Signal
+from barostat.core.version import EngineVersion, parse_version
+from barostat.core.window import Window
+from barostat.engines.vllm import config as vllm_config
+from barostat.engines.vllm import metrics
+from barostat.gpus import cards
+from barostat.gpus import read as read_gpu
+from barostat.judge.recording import Recording, ReplicaRecording
+from barostat.platform import host, kubernetes
+
+
+def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, Window], tuple[str, ...]]:
+    """One window per engine index of the replica (one named "" where there is a single engine), and what was wrong with the input.
+
+    Precedence of sources for one signal: metrics, the log's statistics lines, the resolved configuration.
+    """
+    at = recording.at
+    expositions = [(scrape.at, metrics.read(scrape.text), scrape.source) for scrape in replica.scrapes]
+    problems = [f"{source}: {problem}" for _, exposition, source in expositions for problem in exposition.problems]
+    vllm = [entry for entry in expositions if entry[1].is_vllm]
+    problems += [
+        f"{source}: not vLLM's metrics but {exposition.looks_like}" for _, exposition, source in expositions if not exposition.is_vllm
+    ]
+
+    by_metrics = metrics.signals(vllm)
+    by_log = replica.log.signals(at) if replica.log is not None else {}
+    before = replica.previous_log.signals(at, previous=True) if replica.previous_log is not None else {}
+    version = _version(replica)
+    settings: Mapping[str, ConfigValue] = metrics.settings(vllm[-1][1]) if vllm else {}
+    resolved = vllm_config.resolve(
+        args=replica.args,
+        env=replica.env,
+        config_file=replica.config_file,
+        version=version,
+        log_settings=replica.log.settings if replica.log is not None else {},
+        metric_settings=settings,
+        max_model_len_api=replica.probe.max_model_len if replica.probe is not None else None,
+        gpu=replica.gpu,
+        gpu_memory_gib=replica.gpu_memory_gib,
+    )
+    around, around_problems = _surroundings(recording, replica)
+    problems += around_problems
+    engines = sorted({*by_metrics, *by_log} - {""}) or [""]
+    return {
+        engine: Window(
+            replica=replica.name,
+            at=at,
+            signals=_first_of(
+                by_metrics.get(engine, []),
+                by_metrics.get("", []),
+                by_log.get(engine, []),
+                by_log.get("", []),
+                before.get("", []),
+                vllm_config.config_signals(resolved, at),
+                around,
+            ),
+            config=resolved,
+            version=version,
+        )
+        for engine in engines
+    }, tuple(dict.fromkeys(problems))
+
+
+def _first_of(*sources: Iterable[Signal]) -> dict[str, Signal]:
+    found: dict[str, Signal] = {}
+    for source in sources:
+        for item in source:
+            found.setdefault(item.name, item)
+    return found
+
+
+def _version(replica: ReplicaRecording) -> EngineVersion | None:
+    """The version as declared, as the server says, or as the log prints; names in the metrics only bound it and are not used as one."""
+    said = [replica.version, replica.probe.version if replica.probe is not None else None]
+    if replica.log is not None and (printed := replica.log.settings.get("version")):
+        said.append(str(printed.value))
+    return next((found for text in said if (found := parse_version(text)) is not None), None)
+
+
+def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list[Signal], list[str]]:
+    """Signals of what is around the engine: cards, host, kernel, Kubernetes, gateway, and whether it answered at all."""
+    found: list[Signal | None] = []
+    problems: list[str] = []
+    answered = [(scrape.at, 1.0) for scrape in replica.scrapes] + [(at, 0.0) for at, _ in replica.failed_scrapes]
+    why = replica.failed_scrapes[-1][1] if replica.failed_scrapes else ""
+    found.append(signal("scrape_ok", answered, "/metrics", detail=why))
+    if (probe := replica.probe) is not None:
+        if probe.health_ok is not None:
+            found.append(signal("health_ok", [(probe.at, float(probe.health_ok))], "/health"))
+        if probe.token_ok is not None:
+            found.append(signal("probe_token_ok", [(probe.at, float(probe.token_ok))], "one request of one token", probe.token_detail))
+    if replica.exit_code is not None:
+        found.append(signal("process_exit_code", [(recording.at, replica.exit_code)], "the engine's process"))
+    readings = []
+    for text in replica.gpu_texts:
+        output = read_gpu(text.kind, text.text)
+        problems += [f"{text.source}: {problem}" for problem in output.problems]
+        if output.cards:
+            readings.append((text.at, output.cards, text.source))
+    found += cards.signals(readings, None)
+    found += host.signals([(reading.at, reading.values, reading.source) for reading in replica.host])
+    if replica.kernel_log is not None:
+        found += replica.kernel_log.signals(recording.at)
+    if recording.kubernetes:
+        facts, trouble = kubernetes.signals(recording.kubernetes, replica.name, recording.at)
+        found += facts
+        problems += trouble
+    if recording.gateway is not None:
+        found += recording.gateway.signals(recording.at)
+    return [item for item in found if item is not None], problems

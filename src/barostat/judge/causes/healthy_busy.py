@@ -1,0 +1,50 @@
+"""The engine works, and nobody is harmed, however full its cache is.
+
+Meaning: requests run and finish, none waits for capacity, preemptions are none or rare. High KV usage is what the cache is for.
+
+Impact: none.
+
+Evidence: running requests and flowing tokens with an empty queue over the window.
+
+Not evidence: GPU memory or KV usage by themselves, in either direction.
+
+Mitigation: nothing to do. If a forecast stands beside it, there is time to cap demand before harm.
+
+Source: vLLM 0.32.0 BlockPool.get_usage; inference-sim issue 963.
+"""
+
+from __future__ import annotations
+
+from barostat.judge.case import Case, Cause, Claim, Cleared, Judgement, Open
+
+HARM = (
+    "preemption-heavy",
+    "kv-capacity-waiting",
+    "kv-head-of-line-blocked",
+    "slots-full",
+    "prefill-budget-saturated",
+    "throughput-falling",
+    "tokens-stalled",
+    "core-stopped",
+    "timeouts-and-5xx",
+    "queue-rejections",
+)
+
+
+def judge(case: Case) -> Judgement:
+    """Claim where work flows and no harm is Present."""
+    if case.present("engine-busy"):
+        if harm := case.present(*HARM):
+            return Cleared(case.because(harm[0]))
+        return Claim(
+            confidence=case.confidence("engine-busy") * 0.9,
+            severity="none",
+            summary=f"Busy and healthy: {case.because('engine-busy')}.",
+            rests_on=("engine-busy",),
+        )
+    if case.absent("engine-busy"):
+        return Cleared(case.because("engine-busy"))
+    return Open("running requests and tokens were not measured", case.missing("engine-busy"))
+
+
+CAUSE = Cause("healthy-busy", "Works, nobody harmed", 90, judge)

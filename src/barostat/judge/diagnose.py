@@ -1,0 +1,136 @@
+"""From a recording to a report: symptoms are judged, causes weigh them, one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from barostat.core.diagnosis import (
+    CauseName,
+    Diagnosis,
+    Forecast,
+    ReplicaReport,
+    Report,
+    RuledOut,
+    SymptomFinding,
+)
+from barostat.core.symptom import judge_all
+from barostat.core.verdict import Unknown, Verdict
+from barostat.core.window import Window
+from barostat.judge.assemble import windows
+from barostat.judge.case import Case, Claim, Cleared, Judgement, Open
+from barostat.judge.causes import causes
+from barostat.judge.fleet import badness, fleet, with_scope
+from barostat.judge.forecast import forecast
+from barostat.judge.next_steps import next_steps
+from barostat.judge.recording import Recording, ReplicaRecording
+from barostat.judge.trigger import trigger
+from barostat.judge.wanted import wanted
+from barostat.symptoms import symptoms
+
+SURE_ENOUGH = 0.45
+"""A claim below this names a suspicion, not a cause."""
+
+
+def diagnose(recording: Recording) -> Report:
+    """The report on every replica of a recording, and on the fleet. Pure: the same recording gives the same report."""
+    replicas = tuple(_replica(recording, replica) for replica in recording.replicas)
+    return Report(
+        at=recording.at,
+        target=recording.target,
+        replicas=with_scope(replicas),
+        fleet=fleet(replicas),
+        problems=recording.problems,
+    )
+
+
+def _replica(recording: Recording, replica: ReplicaRecording) -> ReplicaReport:
+    """The replica's report: that of its worst engine, where it has several."""
+    by_engine, problems = windows(recording, replica)
+    reports = [(engine, judge_window(window)) for engine, window in by_engine.items()]
+    engine, worst = max(reports, key=lambda entry: badness(entry[1].diagnosis))
+    same = [name for name, report in reports if report.diagnosis.cause == worst.diagnosis.cause]
+    summary = worst.diagnosis.summary
+    if len(reports) > 1:
+        summary = f"{summary.rstrip('.')} (engine {engine}; {len(same)} of {len(reports)} data-parallel engines say so)."
+    return replace(worst, diagnosis=replace(worst.diagnosis, summary=summary), problems=(*problems, *worst.problems))
+
+
+def judge_window(window: Window) -> ReplicaReport:
+    """The report on one engine's window."""
+    verdicts = judge_all(symptoms(), window)
+    case = Case(window, verdicts)
+    judged = {cause.name: (cause.rank, cause.judge(case)) for cause in causes()}
+    diagnosis, rests_on = _choose(judged)
+    coming = forecast(window)
+    if coming.exhaustion_in_s is not None and diagnosis.cause in ("healthy-busy", "healthy-idle"):
+        diagnosis = replace(diagnosis, severity="warning", summary=f"{diagnosis.summary} {_coming(coming)}")
+    diagnosis = replace(diagnosis, trigger=trigger(case, diagnosis.cause))
+    steps, refused, crashed = next_steps(diagnosis.cause, diagnosis.variant, window)
+    open_causes = [judgement for _, judgement in judged.values() if isinstance(judgement, Open)]
+    lacking = [name for judgement in open_causes for name in judgement.missing]
+    broken = [f"symptom {name}: {v.why}" for name, v in verdicts.items() if isinstance(v, Unknown) and v.crashed]
+    return ReplicaReport(
+        name=window.replica,
+        engine_version=str(window.version) if window.version is not None else "",
+        diagnosis=diagnosis,
+        forecast=coming,
+        symptoms=tuple(SymptomFinding(name, verdicts[name]) for name in _reading_order(verdicts, rests_on)),
+        contributing=_contributing(judged, diagnosis.cause),
+        ruled_out=_ruled_out(judged, diagnosis.cause),
+        missing=wanted(lacking),
+        next=steps,
+        not_advised=refused,
+        problems=(*window.config.problems, *broken, *crashed),
+    )
+
+
+def _choose(judged: dict[CauseName, tuple[int, Judgement]]) -> tuple[Diagnosis, tuple[str, ...]]:
+    """The sure claim with the lowest rank; unknown where there is none."""
+    claims = [(rank, name, claim) for name, (rank, claim) in judged.items() if isinstance(claim, Claim)]
+    sure = sorted((entry for entry in claims if entry[2].confidence >= SURE_ENOUGH), key=lambda entry: (entry[0], -entry[2].confidence))
+    if sure:
+        _, name, claim = sure[0]
+        return Diagnosis(name, claim.severity, round(claim.confidence, 2), claim.summary, claim.variant), claim.rests_on
+    weak = sorted(claims, key=lambda entry: -entry[2].confidence)
+    if weak:
+        _, name, claim = weak[0]
+        return (
+            Diagnosis("unknown", "info", 0.0, f"Cannot tell. The nearest is {name}, on weak evidence: {claim.summary}"),
+            claim.rests_on,
+        )
+    still_open = [name for name, (_, judgement) in judged.items() if isinstance(judgement, Open) and name != "unknown"]
+    if still_open:
+        return Diagnosis("unknown", "info", 0.0, "Cannot tell: what was measured carries no cause, and much was not measured."), ()
+    return Diagnosis("unknown", "info", 0.0, "Cannot tell: everything was looked at and nothing explains it."), ()
+
+
+def _contributing(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[str, ...]:
+    """Other causes that claim as well, lowest rank first; being healthy contributes nothing."""
+    others = [
+        (rank, name, claim)
+        for name, (rank, claim) in judged.items()
+        if isinstance(claim, Claim) and name != chosen and not name.startswith("healthy")
+    ]
+    return tuple(f"{name}: {claim.summary}" for _, name, claim in sorted(others, key=lambda entry: (entry[0], entry[1])))
+
+
+def _ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[RuledOut, ...]:
+    """Every cause that the evidence clears, in the order in which one would think of them."""
+    cleared = [
+        (rank, name, judgement.because)
+        for name, (rank, judgement) in judged.items()
+        if isinstance(judgement, Cleared) and name != chosen and not (chosen.startswith("healthy") and name.startswith("healthy"))
+    ]
+    plausible = sorted(cleared, key=lambda entry: (entry[0] < 30, entry[0], entry[1]))
+    return tuple(RuledOut(name, because) for _, name, because in plausible if because)
+
+
+def _reading_order(verdicts: Mapping[str, Verdict], rests_on: tuple[str, ...]) -> list[str]:
+    """Names of symptoms: those that carry the cause first, then by name."""
+    first = [name for name in rests_on if name in verdicts]
+    return first + [name for name in sorted(verdicts) if name not in first]
+
+
+def _coming(coming: Forecast) -> str:
+    return f"But the pool will be full in about {coming.exhaustion_in_s:.0f} s: {coming.because}."
