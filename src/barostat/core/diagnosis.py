@@ -119,6 +119,8 @@ class ReplicaReport:
     """Classic advice that is wrong here, each with the reason."""
     problems: tuple[str, ...] = ()
     """What was wrong with the input itself: half a scrape, a clock that went backwards, a rule that crashed."""
+    unreachable: bool = False
+    """True where nothing of the replica could be read because it did not answer, or was not vLLM."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,13 @@ def _replica(recording: Recording, replica: ReplicaRecording) -> ReplicaReport:
     summary = worst.diagnosis.summary
     if len(reports) > 1:
         summary = f"{summary.rstrip('.')} (engine {engine}; {len(same)} of {len(reports)} data-parallel engines say so)."
-    return replace(worst, diagnosis=replace(worst.diagnosis, summary=summary), problems=(*problems, *worst.problems))
+    silent = bool(replica.failed_scrapes or replica.scrapes) and not any("kv_usage_ratio" in w.signals for w in by_engine.values())
+    return replace(
+        worst,
+        diagnosis=replace(worst.diagnosis, summary=summary),
+        problems=(*problems, *worst.problems),
+        unreachable=silent and replica.log is None,
+    )
 
 
 def judge_window(window: Window) -> ReplicaReport:

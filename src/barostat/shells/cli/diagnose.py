@@ -1,0 +1,163 @@
+"""`barostat diagnose`: what is wrong with a vLLM, from its address or from a recorded bundle."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.durations import seconds
+
+if TYPE_CHECKING:
+    from barostat.core.diagnosis import ReplicaReport, Report
+    from barostat.judge.recording import Recording
+
+FORMATS = ("table", "wide", "json", "yaml", "md")
+
+EPILOG = """\
+examples:
+  barostat diagnose http://localhost:8000
+  barostat diagnose http://a:8000 http://b:8000 --for 1m
+  barostat diagnose http://localhost:8000 --log vllm.log --pid 4711     also reads the log and the processes of a local engine
+  barostat diagnose --log vllm.log                                     an engine that never came up
+  barostat diagnose http://localhost:8000 --watch -o json              one report a line, every --interval
+  barostat diagnose --bundle incident.tar.gz -o md
+
+exit codes: 0 healthy, 1 a cause was named or harm is forecast, 2 usage or bad file, 3 cannot tell, 4 unreachable or not vLLM
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "diagnose",
+        help="name what is wrong, with the evidence for it and against the others",
+        description="Look at one or more running vLLM engines, or at a recorded bundle, and name what is wrong.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", nargs="*", metavar="URL", help="address of a vLLM server, such as http://localhost:8000")
+    parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz")
+    parser.add_argument("--for", dest="for_s", type=seconds, default=30.0, metavar="TIME", help="how long to look (default 30s)")
+    parser.add_argument(
+        "--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
+    )
+    parser.add_argument("--watch", action="store_true", help="go on until interrupted: a report after every interval, over the last --for")
+    parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up")
+    parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")
+    parser.add_argument("--probe", action="store_true", help="may send one request of one token, to tell a hung engine from an idle one")
+    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="form of the report (default table)")
+    parser.add_argument("--exit-zero", action="store_true", help="exit 0 also when a cause was named (other codes stay)")
+    parser.add_argument("--no-color", action="store_true", help="plain text (also the NO_COLOR variable)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Gather, judge, print; answer the exit code of the report."""
+    from barostat.core.errors import InputError
+    from barostat.judge.diagnose import diagnose
+
+    _check(arguments)
+    show = _printer(arguments)
+    if arguments.bundle is not None:
+        from pathlib import Path
+
+        from barostat.io import bundle
+
+        report = diagnose(bundle.read(Path(arguments.bundle)))
+        show(report)
+        return _code(report, arguments)
+    code = 0
+    if arguments.watch:
+        try:
+            for recording in _watch(arguments):
+                report = diagnose(recording)
+                show(report)
+                sys.stdout.flush()
+                code = _code(report, arguments)
+        except KeyboardInterrupt:
+            return code
+        return code
+    recording = _record(arguments)
+    if not recording.replicas:
+        raise InputError("nothing to look at: give a URL, a --log or a --bundle")
+    report = diagnose(recording)
+    show(report)
+    return _code(report, arguments)
+
+
+def exit_code(report: Report) -> int:
+    """0 healthy, 1 any other cause or a forecast of harm, 3 unknown, 4 unreachable; of several the first that occurs of 1, 4, 3, 0."""
+    codes = {_replica_code(replica) for replica in report.replicas}
+    return next((code for code in (1, 4, 3, 0) if code in codes), 3)
+
+
+def _replica_code(replica: ReplicaReport) -> int:
+    if replica.diagnosis.cause == "unknown":
+        return 4 if replica.unreachable else 3
+    if replica.diagnosis.cause.startswith("healthy") and replica.forecast.exhaustion_in_s is None:
+        return 0
+    return 1
+
+
+def _code(report: Report, arguments: argparse.Namespace) -> int:
+    code = exit_code(report)
+    return 0 if code == 1 and arguments.exit_zero else code
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from barostat.core.errors import InputError
+
+    live = bool(arguments.target) or arguments.log is not None or arguments.pid is not None
+    if arguments.bundle is not None and (live or arguments.watch or arguments.probe):
+        raise InputError("--bundle is a recording: it goes with no URL, --log, --pid, --probe or --watch")
+    if arguments.bundle is None and not live:
+        raise InputError("nothing to look at: give a URL such as http://localhost:8000, a --log FILE or a --bundle PATH")
+    for target in arguments.target:
+        if target.startswith(("deploy/", "deployment/", "sts/", "statefulset/", "pod/", "-l")):
+            raise InputError(
+                f"{target}: workloads of a live cluster are not read yet; use `kubectl port-forward {target} 8000:8000` and "
+                "http://localhost:8000, or record a bundle"
+            )
+    if arguments.interval_s <= 0:
+        raise InputError("--interval must be above 0")
+    if len(arguments.target) > 1 and (arguments.log is not None or arguments.pid is not None):
+        raise InputError("--log and --pid belong to one engine: give one URL with them")
+
+
+def _printer(arguments: argparse.Namespace) -> Callable[[Report], None]:
+    from barostat.shells.report_json import report_json
+
+    output = arguments.output
+    if output == "json":
+        indent = None if arguments.watch else 2
+        return lambda report: print(json.dumps(report_json(report), indent=indent, ensure_ascii=False))
+    if output == "yaml":
+        import yaml
+
+        start = "---\n" if arguments.watch else ""
+        return lambda report: print(start + yaml.safe_dump(report_json(report), sort_keys=False, allow_unicode=True, width=120), end="")
+    if output == "md":
+        from barostat.shells.report_markdown import report_markdown
+
+        return lambda report: print(report_markdown(report), end="")
+    from rich.console import Console
+
+    from barostat.shells.report_text import print_report
+
+    console = Console(no_color=True if arguments.no_color else None, highlight=False, soft_wrap=False)
+    return lambda report: print_report(report, console, wide=output == "wide")
+
+
+def _record(arguments: argparse.Namespace) -> Recording:
+    from barostat.shells.cli.collect import gather
+
+    return gather(arguments)
+
+
+def _watch(arguments: argparse.Namespace) -> Any:
+    from barostat.shells.cli.collect import gather_forever
+
+    return gather_forever(arguments)

@@ -1,0 +1,42 @@
+"""`barostat explain NAME`: the page of a cause or a symptom."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "explain",
+        help="what a cause or a symptom means, what proves it, what does not, what to do",
+        description="Print the page of a cause or a symptom.",
+        epilog="example: barostat explain kv-preemption-thrash",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a cause or a symptom; without it, the list of all")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the page, or the list of names."""
+    from barostat.core.errors import InputError
+    from barostat.shells.pages import nearest, pages
+
+    known = pages()
+    if arguments.name is None:
+        for kind in ("cause", "symptom"):
+            print(f"{kind}s:")
+            for page in known.values():
+                if page.kind == kind:
+                    print(f"  {page.name:28} {page.title}")
+        return 0
+    name = arguments.name.strip().lower().replace("_", "-")
+    page = known.get(name)
+    if page is None:
+        close = nearest(name, known)
+        hint = f"did you mean {' or '.join(close)}?" if close else "`barostat explain` lists the names"
+        raise InputError(f"there is no cause or symptom named {arguments.name!r}; {hint}")
+    sys.stdout.write(f"{page.name} ({page.kind}): {page.title}\n\n{page.text}\n")
+    return 0

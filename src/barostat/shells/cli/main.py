@@ -1,0 +1,82 @@
+"""The command line: verbs, exit codes, and one clear sentence for everything that can go wrong.
+
+Only argparse is imported here; a verb's own imports happen when it runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from barostat import __version__
+from barostat.core.errors import InputError, OutsideError
+
+VERBS = ("diagnose", "collect", "explain")
+OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
+
+EPILOG = """\
+examples:
+  barostat diagnose http://localhost:8000              what is wrong with this vLLM, in half a minute
+  barostat diagnose --bundle incident.tar.gz           the same for a recorded bundle
+  barostat collect http://localhost:8000 --out b.tar.gz  record a bundle (redacted) to look at elsewhere
+  barostat explain kv-preemption-thrash                what a cause or a symptom means
+
+exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 the outside failed, 5 refused, 70 our bug
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The argument parser with every verb."""
+    top = argparse.ArgumentParser(
+        prog="barostat",
+        description="Keeps vLLM out of KV-cache collapse: sees pressure, names its cause, says what to do.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"barostat {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb in VERBS:
+        importlib.import_module(f"barostat.shells.cli.{verb}").add_parser(verbs)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and answer its exit code. Never raises but for argparse's own SystemExit (status 2, or 0 for --help)."""
+    arguments = parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
+    except InputError as error:
+        return _say(str(error), USAGE)
+    except OutsideError as error:
+        return _say(f"{error}{' (worth another try)' if error.retryable else ''}", OUTSIDE)
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception as error:
+        if os.environ.get("BAROSTAT_TRACEBACK"):
+            raise
+        return _say(
+            f"this is a bug in barostat {__version__} ({type(error).__name__}: {error}); run again with BAROSTAT_TRACEBACK=1 and report it",
+            BUG,
+        )
+
+
+def _say(text: str, code: int) -> int:
+    print(f"barostat: {text}", file=sys.stderr)
+    return code
+
+
+def run() -> None:
+    """Entry point of the `barostat` script."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

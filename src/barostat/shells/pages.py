@@ -1,0 +1,40 @@
+"""The pages of causes and symptoms: each is its module's docstring."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from barostat.judge.causes import causes
+from barostat.symptoms import symptoms
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. `text` is plain prose with its sections as paragraphs."""
+
+    name: str
+    kind: Literal["cause", "symptom"]
+    title: str
+    text: str
+
+
+def pages() -> dict[str, Page]:
+    """Every page by name: causes by rank, then symptoms by name."""
+    found = [Page(cause.name, "cause", cause.title, _docstring(cause.judge)) for cause in causes()]
+    found += [Page(symptom.name, "symptom", symptom.title, _docstring(symptom.judge)) for symptom in symptoms()]
+    return {page.name: page for page in found}
+
+
+def nearest(name: str, known: Mapping[str, Page]) -> list[str]:
+    """Up to three names that look like this one."""
+    return difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [other for other in known if name in other][:3]
+
+
+def _docstring(rule: object) -> str:
+    module = sys.modules[getattr(rule, "__module__", "")]
+    return inspect.cleandoc(module.__doc__ or "")
