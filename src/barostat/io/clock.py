@@ -1,0 +1,50 @@
+"""The clock: what time it is, and waiting."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+DRIFT_S = 2.0
+"""The wall clock may wander this far from the steady one within a recording before it is worth a sentence."""
+
+
+class Clock(Protocol):
+    """Time as the recorder needs it. Units: unix seconds."""
+
+    def now(self) -> float:
+        """The instant, never earlier than the one told before."""
+
+    def sleep(self, for_s: float) -> None:
+        """Returns after `for_s` seconds."""
+
+    def problem(self) -> str:
+        """What the machine's clock did that a reader should know; empty if nothing."""
+
+
+class SteadyClock:
+    """The wall clock as it stood at the start, carried on by the monotonic one.
+
+    Two scrapes never change places when somebody sets the time.
+    """
+
+    def __init__(self) -> None:
+        self._wall = time.time()
+        self._steady = time.monotonic()
+
+    def now(self) -> float:
+        """Unix seconds; grows with real time, whatever happens to the wall clock."""
+        return self._wall + (time.monotonic() - self._steady)
+
+    def sleep(self, for_s: float) -> None:
+        """Returns after `for_s` seconds (at once for 0 and less)."""
+        if for_s > 0:
+            time.sleep(for_s)
+
+    def problem(self) -> str:
+        """A sentence if the wall clock was set during the recording."""
+        drift_s = time.time() - self.now()
+        if abs(drift_s) < DRIFT_S:
+            return ""
+        way = "back" if drift_s < 0 else "forward"
+        return f"the clock of this machine was set {way} by {abs(drift_s):.0f} s during the recording; times here go on from its start"

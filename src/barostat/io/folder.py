@@ -1,0 +1,92 @@
+"""The files of a bundle that is a directory, in the same form as those of an archive."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from barostat.core.errors import InputError
+
+MAX_FILES = 100_000
+_FLAT = ("logs", "kubernetes", "gateway")
+_PER_REPLICA = ("metrics", "gpu", "host")
+FOLDERS = (*_FLAT, *_PER_REPLICA)
+MANIFESTS = ("bundle.yaml", "bundle.yml")
+
+
+def base(path: Path) -> Path:
+    """Where in the directory the bundle lies: itself, or the one subdirectory that is laid out as one."""
+
+    def laid_out(folder: Path) -> bool:
+        return any((folder / name).exists() for name in (*FOLDERS, *MANIFESTS))
+
+    try:
+        if laid_out(path):
+            return path
+        inside = [entry for entry in sorted(path.iterdir()) if entry.is_dir() and laid_out(entry)]
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", str(path)) from None
+    if len(inside) > 1:
+        raise InputError(f"holds several bundles ({', '.join(entry.name for entry in inside[:3])}); name one of them", str(path))
+    return inside[0] if inside else path
+
+
+def members(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, BinaryIO]]:
+    """Every file of the bundle directory, named as a member of an archive would be.
+
+    What is no regular file, cannot be opened, or is a link that leaves the directory is told to `note` and left out.
+    """
+    root = path.resolve()
+    count = 0
+    for file in _files(path, note):
+        name = file.relative_to(path).as_posix()
+        count += 1
+        if count > MAX_FILES:
+            raise InputError(f"more than {MAX_FILES} files; this is no bundle", str(path))
+        try:
+            if not file.resolve().is_relative_to(root):
+                note(f"{name} is a link that leaves the bundle; put the file itself there")
+                continue
+            if not stat.S_ISREG(file.stat().st_mode):
+                note(f"{name} is neither a file nor a directory; left out")
+                continue
+            opened = file.open("rb")
+        except OSError as error:
+            note(f"{name} cannot be read ({error.strerror}); left out")
+            continue
+        with opened:
+            yield name, opened
+
+
+def _files(path: Path, note: Callable[[str], None]) -> Iterator[Path]:
+    for name in MANIFESTS:
+        if (manifest := path / name).is_dir():
+            note(f"{name} is a directory, not a file; left out")
+        elif manifest.exists() or manifest.is_symlink():
+            yield manifest
+    for name in FOLDERS:
+        folder = path / name
+        if not folder.exists():
+            continue
+        if not folder.is_dir():
+            note(f"{name} is a file, but should be a directory; left out")
+            continue
+        for entry in _entries(folder, path, note):
+            inside = name in _PER_REPLICA
+            if entry.is_dir() is not inside:
+                found, wanted = ("a file", "a directory named after the replica") if inside else ("a directory", "a file")
+                note(f"{entry.relative_to(path).as_posix()} is {found}, but should be {wanted}; left out")
+            elif inside:
+                yield from _entries(entry, path, note)
+            else:
+                yield entry
+
+
+def _entries(folder: Path, path: Path, note: Callable[[str], None]) -> list[Path]:
+    try:
+        return [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
+    except OSError as error:
+        note(f"{folder.relative_to(path).as_posix()} cannot be read ({error.strerror}); left out")
+        return []
