@@ -1,0 +1,33 @@
+"""Durations as people write them: 30s, 2m, 500ms, 1h30m."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "": 1.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|)")
+LONGEST_S = 7 * 86_400.0
+
+
+def seconds(text: str) -> float:
+    """The duration in seconds; a bare number is seconds.
+
+    Errors: argparse.ArgumentTypeError, which argparse shows beside the option's name.
+    """
+    parts = list(_PART.finditer(text.strip()))
+    if not parts or "".join(part[0] for part in parts) != text.strip() or (len(parts) > 1 and any(not part[2] for part in parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 30s, 2m or 500ms")
+    total_s = sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
+    if total_s > LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is longer than a week")
+    return total_s
+
+
+def brief(duration_s: float) -> str:
+    """The duration as a person reads it: 0.5 s, 30 s, 2 min, 1.5 h."""
+    if duration_s < 120:
+        return f"{duration_s:g} s"
+    if duration_s < 7200:
+        return f"{duration_s / 60:.3g} min"
+    return f"{duration_s / 3600:.3g} h"
