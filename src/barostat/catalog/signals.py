@@ -47,9 +47,9 @@ _ALL: list[SignalKind] = [
         "tokens",
         LASTING_S,
         kv_pool_tokens="tokens that the KV pool of one engine holds",
-        kv_pool_blocks="blocks of the KV pool of one engine, the null block included",
         block_size_tokens="tokens per block",
     ),
+    *_kinds("blocks", LASTING_S, kv_pool_blocks="blocks of the KV pool of one engine, the null block included"),
     *_kinds("tokens", kv_used_tokens="KV usage times pool: tokens that running requests hold"),
     *_kinds(
         "count",
