@@ -1,0 +1,111 @@
+"""Causes: which symptoms carry which, which explains which, and when nobody does."""
+
+from __future__ import annotations
+
+import pytest
+
+from barostat.core.diagnosis import CAUSES, VARIANTS
+from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.core.window import Window
+from barostat.judge.case import Case, Claim, Cleared, Open
+from barostat.judge.causes import causes
+from barostat.judge.diagnose import _choose
+from barostat.symptoms import symptoms
+
+BY_NAME = {cause.name: cause for cause in causes()}
+
+
+def case(present: str = "", absent: str = "") -> Case:
+    verdicts: dict[str, Verdict] = {name: Present(f"{name} seen", ()) for name in present.split()}
+    verdicts |= {name: Absent(f"{name} not seen") for name in absent.split()}
+    return Case(Window("r", 0.0), verdicts)
+
+
+def named(case: Case) -> str:
+    diagnosis, _ = _choose({cause.name: (cause.rank, cause.judge(case)) for cause in causes()})
+    return f"{diagnosis.cause}/{diagnosis.variant}" if diagnosis.variant else diagnosis.cause
+
+
+def test_there_is_a_file_for_every_cause_of_the_closed_list() -> None:
+    assert sorted(BY_NAME) == sorted(CAUSES)
+
+
+@pytest.mark.parametrize("cause", causes(), ids=lambda cause: cause.name)
+def test_every_cause_has_its_page(cause: object) -> None:
+    from barostat.shells.pages import pages
+
+    text = pages()[cause.name].text  # type: ignore[attr-defined]
+    for section in ("Meaning:", "Impact:", "Evidence:", "Not evidence:", "Mitigation:", "Source:"):
+        assert section in text
+
+
+def test_every_symptom_that_a_cause_names_exists() -> None:
+    import ast
+    import importlib
+    import inspect
+
+    known = {symptom.name for symptom in symptoms()}
+    looked_up: set[str] = set()
+    for cause in causes():
+        module = importlib.import_module(cause.judge.__module__)
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and "-" in node.value and " " not in node.value:
+                looked_up.add(node.value)
+    variants = {variant for names in VARIANTS.values() for variant in names}
+    unknown = {name for name in looked_up if name not in known and name not in CAUSES and name not in variants}
+    assert looked_up
+    assert not unknown
+
+
+@pytest.mark.parametrize(
+    ("present", "absent", "expected"),
+    [
+        ("preemption-heavy preemptions kv-usage-pinned kv-capacity-waiting engine-busy", "", "kv-preemption-thrash"),
+        ("kv-capacity-waiting kv-usage-pinned engine-busy", "preemptions preemption-heavy", "kv-admission-queueing"),
+        ("kv-capacity-waiting preemptions engine-busy", "preemption-heavy", "kv-admission-queueing"),
+        ("slots-full engine-busy", "kv-usage-pinned kv-capacity-waiting preemptions preemption-heavy", "slot-bound"),
+        ("prefill-budget-saturated engine-busy", "kv-capacity-waiting slots-full preemption-heavy", "prefill-bound"),
+        ("api-server-saturated queue-without-work engine-busy", "kv-capacity-waiting", "host-bound/api-server"),
+        ("engine-busy kv-usage-pinned memory-high-compute-low", "kv-capacity-waiting preemptions preemption-heavy", "healthy-busy"),
+        ("engine-idle memory-high-compute-low", "", "healthy-idle"),
+        ("core-stopped tokens-stalled", "", "hung-engine/no-tokens"),
+        ("collective-hang engine-died", "", "hung-engine/collective"),
+        ("gpu-ecc engine-died collective-hang", "", "node-fault/ecc"),
+        ("gpu-oom-graph-capture engine-died", "", "gpu-oom/graph-capture"),
+        ("model-too-long engine-died crash-looping", "", "kv-pool-too-small/length"),
+        ("unknown-argument crash-looping restarts", "", "bad-config/argument"),
+        ("oom-killed restarts", "", "host-oom/cgroup"),
+        ("pod-pending", "", "scaling-lag/pending"),
+        ("latency-outside-engine engine-busy", "kv-capacity-waiting", "network-or-gateway"),
+        ("memory-high-compute-low", "", "unknown"),
+        ("tail-latency-up", "", "unknown"),
+        ("", "", "unknown"),
+    ],
+)
+def test_the_picture_names_the_cause(present: str, absent: str, expected: str) -> None:
+    assert named(case(present, absent)) == expected
+
+
+def test_heat_alone_is_never_a_cause() -> None:
+    for cause in causes():
+        assert not isinstance(cause.judge(case("memory-high-compute-low restarts")), Claim)
+
+
+def test_without_any_symptom_every_cause_stays_open() -> None:
+    for cause in causes():
+        assert isinstance(cause.judge(case()), Open)
+
+
+def test_a_claim_uses_a_variant_of_the_list() -> None:
+    for symptom in symptoms():
+        for cause in causes():
+            judgement = cause.judge(case(symptom.name))
+            if isinstance(judgement, Claim):
+                assert judgement.variant in (*VARIANTS.get(cause.name, ()), "")
+                assert judgement.confidence <= 1
+            assert isinstance(judgement, Claim | Cleared | Open)
+
+
+def test_unknown_symptoms_authorise_nothing() -> None:
+    verdicts: dict[str, Verdict] = {symptom.name: Unknown("not measured") for symptom in symptoms()}
+    assert named(Case(Window("r", 0.0), verdicts)) == "unknown"
