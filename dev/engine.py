@@ -1,0 +1,299 @@
+"""The real vLLM (`make vllm`), started with given flags on a free loopback port and stopped for sure.
+
+    with Engine("--num-gpu-blocks-override", "64") as engine:
+        engine.wait_ready()
+        httpx.get(engine.url + "/metrics")
+
+By hand: `python dev/engine.py [--shape NAME] [vllm flags]` runs one until Ctrl-C and prints its address.
+
+Who may end it: leaving the `with` block; and, should this process die first, a small shell that holds the other end of a pipe and
+sees it close. The engine, its core and its worker are one process group, so none outlives the group's end, not even a stopped core.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".vllm"
+READY_WITHIN_S = 180.0
+STOPPED_WITHIN_S = 15.0
+
+# The served model's shape: how much a step costs on this CPU decides which limit is met first.
+SHAPES: Mapping[str, Mapping[str, int]] = {
+    # 1 M parameters: a step costs about what the host side of it costs.
+    "tiny": {},
+    # About 25 M parameters: a step costs several times what the host side of it costs, as it does on a GPU with a real model.
+    "small": {
+        "hidden_size": 512,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 8,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "head_dim": 64,
+    },
+}
+
+# In the order of its arguments: group. Ends the group when the pipe on its stdin closes, which happens at the latest when we die.
+# SIGTERM to the leader first, so that the engine unlinks its shared memory.
+_REAPER = (
+    "cat >/dev/null; kill -CONT -- -$0; kill -TERM $0; "
+    "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 -- -$0 2>/dev/null || exit 0; sleep 0.5; done; kill -KILL -- -$0"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProcess:
+    """One process of the engine, by the role its title gives it: APIServer, EngineCore or Worker."""
+
+    role: str
+    pid: int
+
+
+def is_installed() -> bool:
+    """True if `make vllm` has been run here."""
+    return (ENVIRONMENT / "bin" / "vllm").exists()
+
+
+class Engine:
+    """A running `vllm serve`, or one that ended by itself: then `exit_code` is set and `log_text()` says why.
+
+    `flags` come after `vllm serve MODEL --served-model-name tiny --load-format dummy --enforce-eager` and may repeat any of these.
+    """
+
+    def __init__(self, *flags: str, shape: str = "tiny", model: str | None = None, env: Mapping[str, str] | None = None) -> None:
+        """Nothing is started yet."""
+        self.flags = flags
+        self.model = model or str(model_folder(shape))
+        self.env = dict(env or {})
+        self.port = _free_port()
+        self.folder = Path(tempfile.mkdtemp(prefix="barostat-engine-"))
+        self.log = self.folder / "engine.log"
+        self.started_after_s: float | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reaper: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Base address of the HTTP server."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def command(self) -> list[str]:
+        """The command line, as a pod would have it."""
+        base = ["serve", self.model, "--served-model-name", "tiny", "--load-format", "dummy", "--enforce-eager"]
+        listen = ["--host", "127.0.0.1", "--port", str(self.port), "--disable-uvicorn-access-log"]
+        return [str(ENVIRONMENT / "bin" / "vllm"), *base, *listen, *self.flags]
+
+    @property
+    def pid(self) -> int:
+        """Process id of the API server, which leads the group."""
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit status (negative: the signal), or None while it runs."""
+        return self._process.poll() if self._process else None
+
+    def start(self) -> Self:
+        """The process runs; it does not listen yet."""
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=_environment(self.env),
+                cwd=self.folder,
+                start_new_session=True,
+            )
+        self._reaper = subprocess.Popen(
+            ["/bin/sh", "-c", _REAPER, str(self._process.pid)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        return self
+
+    def wait_ready(self, within_s: float = READY_WITHIN_S) -> Self:
+        """/health answers 200.
+
+        Errors: RuntimeError with the end of the log if the process ended, or was not up in time.
+        """
+        began = time.monotonic()
+        while time.monotonic() - began < within_s:
+            if self.exit_code is not None:
+                raise RuntimeError(f"vLLM ended with {self.exit_code} before it listened:\n{self.log_text()[-3000:]}")
+            if self.health() == 200:
+                self.started_after_s = time.monotonic() - began
+                return self
+            time.sleep(0.25)
+        raise RuntimeError(f"vLLM was not up after {within_s:.0f} s:\n{self.log_text()[-3000:]}")
+
+    def wait_exit(self, within_s: float = READY_WITHIN_S) -> int:
+        """The process has ended by itself; its exit status. Errors: subprocess.TimeoutExpired."""
+        assert self._process is not None, "not started"
+        return self._process.wait(within_s)
+
+    def health(self) -> int | None:
+        """Status of /health, or None if nobody answers."""
+        try:
+            with urllib.request.urlopen(self.url + "/health", timeout=2) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return None
+
+    def log_text(self) -> str:
+        """The log so far."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def processes(self) -> list[EngineProcess]:
+        """The processes of the group that have a role, from /proc."""
+        assert self._process is not None, "not started"
+        found = []
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdigit():
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                if os.getpgid(int(folder.name)) == self._process.pid:
+                    title = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                    role = title.removeprefix("VLLM::").split("_")[0].split()[0] if title.startswith("VLLM::") else ""
+                    role = "APIServer" if int(folder.name) == self._process.pid else role
+                    if role:
+                        found.append(EngineProcess(role, int(folder.name)))
+        return sorted(found, key=lambda process: process.pid)
+
+    def pid_of(self, role: str) -> int:
+        """Process id of the one process with that role. Errors: LookupError."""
+        pids = [process.pid for process in self.processes() if process.role == role]
+        if len(pids) != 1:
+            raise LookupError(f"{len(pids)} processes are {role}: {self.processes()}")
+        return pids[0]
+
+    def stop(self) -> None:
+        """No process of the group is left. May be called twice."""
+        if self._process is None:
+            return
+        group = self._process.pid
+        _signal_group(group, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        deadline = time.monotonic() + STOPPED_WITHIN_S
+        while time.monotonic() < deadline:
+            # poll() reaps the leader: a zombie would count as a member of the group for ever.
+            if self._process.poll() is not None and not _group_exists(group):
+                break
+            time.sleep(0.05)
+        else:
+            _signal_group(group, signal.SIGKILL)
+            self._process.wait(10)
+        if self._reaper is not None:
+            self._reaper.kill()
+            self._reaper.communicate()
+        self._process = None
+
+    def __enter__(self) -> Self:
+        """The process runs."""
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        """Nothing of it is left, its folder included."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def model_folder(shape: str) -> Path:
+    """Folder with a model of that shape: the tiny model's tokenizer and a configuration with the shape's numbers."""
+    base = ENVIRONMENT / "model"
+    if not SHAPES[shape]:
+        return base
+    config: dict[str, Any] = json.loads((base / "config.json").read_text()) | dict(SHAPES[shape])
+    folder = ENVIRONMENT / f"model-{shape}"
+    wanted = json.dumps(config, indent=1)
+    if not (folder / "config.json").exists() or (folder / "config.json").read_text() != wanted:
+        folder.mkdir(exist_ok=True)
+        for file in base.iterdir():
+            shutil.copy(file, folder / file.name)
+        (folder / "config.json").write_text(wanted)
+    return folder
+
+
+def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Environment of the engine: of ours only what says where things are, so that every start is the same on every machine."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
+    caches = ENVIRONMENT.resolve() / "cache"
+    return {
+        **kept,
+        "HOME": str(caches),
+        "VLLM_CACHE_ROOT": str(caches / "vllm"),
+        "VLLM_CONFIG_ROOT": str(caches / "config"),
+        "HF_HOME": str(caches / "huggingface"),
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "NO_COLOR": "1",
+        "PYTHONUNBUFFERED": "1",
+        **extra,
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _group_exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def main(arguments: list[str]) -> int:
+    """Run one engine until it ends or a person presses Ctrl-C."""
+    shape = "tiny"
+    if arguments[:1] == ["--shape"]:
+        shape, arguments = arguments[1], arguments[2:]
+    if not is_installed():
+        print("engine: vLLM is not installed here; run `make vllm`", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with Engine(*arguments, shape=shape) as engine:
+        print(f"engine: pid {engine.pid}, log {engine.log}", file=sys.stderr, flush=True)
+        try:
+            engine.wait_ready()
+            print(f"engine: up after {engine.started_after_s:.0f} s at", file=sys.stderr, flush=True)
+            print(engine.url, flush=True)
+            return engine.wait_exit(within_s=86_400)
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return engine.exit_code or 1
+        except KeyboardInterrupt:
+            return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
