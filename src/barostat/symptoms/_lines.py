@@ -1,0 +1,45 @@
+"""Verdicts on what is counted: log lines, events, flags of a status. Zero means somebody looked and found none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barostat.core.signal import Signal
+from barostat.core.verdict import Absent, Present, Verdict
+from barostat.core.window import Window
+
+QUOTE_LENGTH = 90
+"""A quoted line longer than this is cut: the evidence keeps all of it."""
+
+
+def quote(text: str, length: int = QUOTE_LENGTH) -> str:
+    """The text on one line, cut to `length`."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def times(count: float) -> str:
+    """`` for one, ` (3 times)` for more."""
+    return f" ({count:.0f} times)" if count > 1 else ""
+
+
+def found(window: Window, names: Sequence[str]) -> list[Signal]:
+    """The fresh ones of these signals that counted something, in the order of the names."""
+    return [signal for name in names if (signal := window.fresh(name)) is not None and signal.last > 0]
+
+
+def looked_at(window: Window, names: Sequence[str]) -> list[Signal]:
+    """The fresh ones of these signals."""
+    return [signal for name in names if (signal := window.fresh(name)) is not None]
+
+
+def counted(window: Window, names: Sequence[str], *, seen: str, none: str, confidence: float = 1.0) -> Verdict:
+    """Present with the first of these that counted something, quoting what it saw; Absent where all that were read are zero."""
+    hits = found(window, names)
+    if not hits:
+        return Absent(none, tuple(signal.evidence(window.at) for signal in looked_at(window, names)))
+    first = hits[0]
+    because = f"{seen}{times(first.last)}"
+    if first.detail:
+        because += f": {quote(first.detail)}"
+    return Present(because, tuple(signal.evidence(window.at) for signal in hits), confidence)

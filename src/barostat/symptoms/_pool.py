@@ -1,0 +1,23 @@
+"""When the KV pool is at its ceiling."""
+
+from __future__ import annotations
+
+PINNED_RATIO = 0.95
+"""From here on the pool is full for practical purposes: what is left is smaller than one usual request."""
+COARSE_PINNED_RATIO = 0.8
+"""A pool that holds few requests cannot get nearer to 1 than one of them; below this it is a long prompt that waits, not a full pool."""
+
+
+def no_room_for_one_more(usage: float, running: float) -> bool:
+    """True if one more request as large as those that run would not fit.
+
+    Where N requests hold `usage` of the pool, one of them holds usage/N: four requests at 0.85 leave 0.15, and the fifth needs 0.21.
+    """
+    return running >= 1 and usage * (1.0 + 1.0 / running) > 1.0
+
+
+def pinned(usage: float, running: float, waiting: float) -> bool:
+    """True if the pool is at its ceiling: nearly full, or, where requests wait, with no room for one more of the same size."""
+    if usage >= PINNED_RATIO:
+        return True
+    return waiting > 0 and usage >= COARSE_PINNED_RATIO and no_room_for_one_more(usage, running)

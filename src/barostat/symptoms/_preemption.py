@@ -1,0 +1,69 @@
+"""How many preemptions there were, from whichever source counted them, against the requests that finished and the time that passed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barostat.core.signal import Signal
+from barostat.core.verdict import Evidence
+from barostat.core.window import Window
+
+SOURCES = ("preemptions_in_window", "preemptions_per_s", "log_preemptions", "log_preempted_v0")
+V0_WARNS_EVERY = 50
+"""The V0 engine warned at the 1st, 51st, 101st ... preemption: so many lines mean at least this many times one less, plus one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preemptions:
+    """What was counted. `per_finished` and `per_s` are None where there is nothing to divide by.
+
+    `at_least`: the count is a lower bound.
+    """
+
+    count: float
+    per_finished: float | None
+    per_s: float | None
+    at_least: bool
+    evidence: tuple[Evidence, ...]
+
+
+def _span_s(window: Window) -> float:
+    spans = [
+        found.span_s for name in ("running_requests", "kv_usage_ratio", "preemptions_per_s") if (found := window.fresh(name)) is not None
+    ]
+    return max(spans, default=0.0)
+
+
+def _counted(window: Window) -> tuple[float, Signal, bool] | None:
+    best: tuple[float, Signal, bool] | None = None
+    for name in ("preemptions_in_window", "log_preemptions", "log_preempted_v0"):
+        signal = window.fresh(name)
+        if signal is None:
+            continue
+        count = signal.high
+        if name == "log_preempted_v0" and count > 0:
+            count = (count - 1) * V0_WARNS_EVERY + 1
+        if best is None or count > best[0]:
+            best = (count, signal, name == "log_preempted_v0")
+    return best
+
+
+def preemptions(window: Window) -> Preemptions | None:
+    """The preemptions of the window, or None where nothing counted them."""
+    rate = window.fresh("preemptions_per_s")
+    counted = _counted(window)
+    span_s = _span_s(window)
+    if counted is None:
+        if rate is None:
+            return None
+        counted = (rate.mean * rate.span_s, rate, False)
+    count, signal, at_least = counted
+    finished = window.fresh("finished_in_window")
+    per_finished = count / finished.high if finished is not None and finished.high > 0 else None
+    per_s = rate.mean if rate is not None else (count / span_s if span_s > 0 and signal.name != "log_preempted_v0" else None)
+    evidence = [signal.evidence(window.at, signal.high)]
+    if rate is not None and rate is not signal:
+        evidence.append(rate.evidence(window.at, rate.mean, "mean over the window"))
+    if finished is not None:
+        evidence.append(finished.evidence(window.at, finished.high))
+    return Preemptions(count, per_finished, per_s, at_least, tuple(evidence))

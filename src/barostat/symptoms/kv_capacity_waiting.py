@@ -1,0 +1,69 @@
+"""Requests wait for KV blocks: the pool is full, and there are slots left that nobody can use.
+
+Meaning: in most readings requests wait, the pool is at its ceiling and fewer requests run than may. The scheduler
+tries to admit the first in the queue at every step and cannot find it blocks; nobody behind it is tried.
+
+Impact: time to first token grows with the queue. If running requests keep growing, they start to preempt each other
+(see preemptions).
+
+Evidence: kv_usage_ratio at its ceiling, capacity_waiting_requests above 0 (waiting_requests before vLLM 0.20) and
+running_requests below the resolved limit, all at the same time. This is the earliest sure sign of KV pressure: the
+preemption counter moves later.
+
+Not evidence: a queue while running equals the limit (slots-full). A queue with the pool half empty
+(prefill-budget-saturated, kv-head-of-line-blocked, deferred-waiting). A full pool with nobody waiting (healthy).
+
+Mitigation: fewer and shorter requests first: cap max_tokens and prompt length at the gateway, send traffic elsewhere.
+Then a larger pool: fp8 KV cache, more gpu_memory_utilization in small steps, more replicas. Lower max_num_seqs only
+below what runs now, and only if it preempts.
+
+Source: vLLM 0.19 to 0.33, Scheduler.schedule (waiting loop) and KVCacheManager.allocate_slots;
+`vllm:num_requests_waiting_by_reason` (0.20 on).
+"""
+
+from __future__ import annotations
+
+from barostat.core.symptom import Symptom
+from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.core.window import Window
+from barostat.symptoms._holding import holding, recent_mean, together
+from barostat.symptoms._pool import pinned
+from barostat.symptoms._queue import QUEUE, queue, running_limit
+
+UNKNOWN_LIMIT_PINNED_RATIO = 0.9
+"""Where the limit on running requests is not known, so full a pool is what holds the queue rather than the slots."""
+
+
+def judge(window: Window) -> Verdict:
+    """Present if requests wait while the pool is full and slots are free."""
+    usage, running, waiting, limit = window["kv_usage_ratio"], window["running_requests"], queue(window), running_limit(window)
+    if waiting is None:
+        return Unknown("the queue was not measured", QUEUE)
+    mean = recent_mean(usage)
+    evidence = (waiting.evidence(window.at), usage.evidence(window.at, mean, "mean"), running.evidence(window.at))
+    moments = together(usage, running, waiting)
+    queued = holding(moments, lambda _used, _runs, waits: waits > 0)
+    if not queued.holds:
+        return Absent(f"nobody waits for the pool for long (usage {mean:.0%}, {waiting.last:.0f} waiting now)", evidence)
+    if limit is None:
+        held = holding(moments, lambda used, runs, waits: waits > 0 and (used >= UNKNOWN_LIMIT_PINNED_RATIO or pinned(used, runs, waits)))
+        if held.holds:
+            because = f"{waiting.last:.0f} wait while the pool is {mean:.0%} used, {held.how} (the limit on running requests is not known)"
+            return Present(because, evidence, min(held.confidence, 0.75))
+        return Absent(f"{waiting.last:.0f} wait, but not for KV: the pool is only {mean:.0%} used", evidence)
+    held = holding(moments, lambda used, runs, waits: runs < limit and pinned(used, runs, waits) and waits > 0)
+    if held.holds:
+        because = f"{waiting.last:.0f} wait for KV blocks: pool {mean:.0%} used, {running.last:.0f} of {limit:.0f} slots in use, {held.how}"
+        return Present(because, evidence, held.confidence)
+    if holding(moments, lambda _used, runs, _waits: runs >= limit).holds:
+        return Absent(f"{waiting.last:.0f} wait for a slot: all {limit:.0f} are in use", evidence)
+    return Absent(f"{waiting.last:.0f} wait, but the pool is not full: {mean:.0%} used", evidence)
+
+
+SYMPTOM = Symptom(
+    name="kv-capacity-waiting",
+    title="requests wait for KV blocks",
+    judge=judge,
+    needs=("kv_usage_ratio", "running_requests"),
+    needs_any=QUEUE,
+)

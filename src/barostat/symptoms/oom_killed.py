@@ -1,0 +1,58 @@
+"""The host ran out of memory and the kernel killed the engine. This is not the GPU.
+
+Meaning: the container went over its memory limit (cgroup) or the node ran short, and a process got SIGKILL:
+`OOMKilled`, exit code 137.
+
+Impact: everything in flight is lost, without a word in the engine's own log. It comes back and, with the same load,
+dies again.
+
+Evidence: the container's last state says OOMKilled; the kernel's OOM-killer line; exit 137 or SIGKILL in a log; Ray's
+memory monitor. Exit 137 with no reason known counts less: a probe that gave up ends in SIGKILL too.
+
+Not evidence: `CUDA out of memory` (see allocation-failures): it ends with a Python traceback and exit code 1. GPU
+memory near 90 %.
+
+Mitigation: raise the pod's memory limit, or use less: KV offload size and pinned buffers, loading format, multimodal
+caches, /dev/shm (it counts against the limit), grammar caches. Not gpu_memory_utilization: it does not touch host
+memory.
+
+Source: Pod lastState.terminated.reason; kernel `Memory cgroup out of memory`; an offload tier measured at 1.92 times
+its configured size.
+"""
+
+from __future__ import annotations
+
+from barostat.core.symptom import Symptom
+from barostat.core.verdict import Absent, Present, Verdict
+from barostat.core.window import Window
+from barostat.symptoms._lines import found, looked_at, quote
+
+SURE = ("pod_oom_killed", "log_host_oom", "previous_log_host_oom")
+KERNEL = ("kernel_oom_kill",)
+CODES = ("pod_last_exit_code", "process_exit_code")
+KILLED = (137.0, -9.0)
+"""128 + SIGKILL as a shell or a container reports it, and -SIGKILL as a parent process does."""
+
+
+def judge(window: Window) -> Verdict:
+    """Present if the engine was killed for host memory."""
+    evidence = tuple(signal.evidence(window.at) for signal in looked_at(window, (*SURE, *KERNEL, *CODES)))
+    sure = found(window, SURE)
+    if sure:
+        detail = f": {quote(sure[0].detail)}" if sure[0].detail else ""
+        return Present(f"killed for host memory, not GPU memory{detail}", evidence, 1.0)
+    if hits := found(window, KERNEL):
+        detail = f": {quote(hits[0].detail)}" if hits[0].detail else ""
+        return Present(f"the kernel's OOM killer was at work on this node{detail}", evidence, 0.75)
+    killed = [signal for signal in looked_at(window, CODES) if signal.last in KILLED]
+    probes = found(window, ("pod_probe_kills",))
+    if killed and probes:
+        return Absent("SIGKILL, and a failed probe explains it", (*evidence, *(signal.evidence(window.at) for signal in probes)))
+    if killed and window.fresh("pod_oom_killed") is not None:
+        return Absent("SIGKILL, and Kubernetes does not call it OOMKilled", evidence)
+    if killed:
+        return Present("killed with SIGKILL (exit 137): mostly host memory, but the reason is not known", evidence, 0.5)
+    return Absent("nothing says that the host's memory ran out", evidence)
+
+
+SYMPTOM = Symptom(name="oom-killed", title="killed for host memory", judge=judge, needs_any=(*SURE, *KERNEL, *CODES))

@@ -1,0 +1,78 @@
+"""Preemptions are so frequent that they are the harm: the engine spends its time on computing again what it had.
+
+Meaning: at least one preemption for every ten requests that finish, or one every ten seconds without a break, or
+preemptions together with stalls in the streams. More runs at once than the pool can carry to its end.
+
+Impact: streams stall for seconds (the gap between tokens has a long tail), time to first token of the victims
+doubles, throughput sags although the card is busy. Left alone it feeds itself: the longer requests stay, the more of
+them overlap.
+
+Evidence: preemptions per finished request and per second; requests_preempted_twice; the 99th percentile of
+inter-token latency far above the median.
+
+Not evidence: a few preemptions in a long window. A full pool that queues and does not preempt (kv-capacity-waiting
+alone). Queue time: it only knows the first wait, so preempted requests look fine there.
+
+Mitigation: at once, at the edge: cap max_tokens and concurrency. On the engine: a watermark of 0.02 to 0.05 (0.24 on)
+or a limit on active sequences below what runs now (0.31 on: max_num_active_seqs; before: max_num_seqs); keep prefix
+caching on. Not less gpu_memory_utilization: it shrinks the pool. Not swap space: it does nothing on V1, and is
+refused from 0.18 on.
+
+Source: vLLM Scheduler (0.32) driven with 200 requests: 142 preemptions at any max_num_seqs from 64 to 256, 66 at 40,
+none at 32; watermark 0.05: 20.
+"""
+
+from __future__ import annotations
+
+from barostat.core.symptom import Symptom
+from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.core.window import Window
+from barostat.symptoms._holding import holding, together
+from barostat.symptoms._preemption import SOURCES, preemptions
+
+HEAVY_PER_FINISHED = 0.1
+"""One victim per ten finished requests: from here on a user notices."""
+HEAVY_PER_S = 0.1
+"""One every ten seconds, all the time."""
+FEW = 3
+"""So few may be a hiccup whatever they are divided by."""
+STALL_RATIO = 5.0
+STALL_S = 0.2
+"""A stream stalls where the 99th percentile of the gap is this much above the median, and long enough to see."""
+
+
+def _streams_stall(window: Window) -> bool:
+    p99, p50 = window.fresh("itl_p99_s"), window.fresh("itl_p50_s")
+    return p99 is not None and p50 is not None and p99.last >= STALL_S and p99.last >= STALL_RATIO * p50.last
+
+
+def judge(window: Window) -> Verdict:
+    """Present if preemptions are frequent enough to be harm."""
+    seen = preemptions(window)
+    if seen is None:
+        return Unknown("nothing counts preemptions here", SOURCES)
+    evidence = list(seen.evidence)
+    twice, itl = window.fresh("requests_preempted_twice"), window.fresh("itl_p99_s")
+    evidence += [found.evidence(window.at) for found in (twice, itl) if found is not None]
+    if seen.count < FEW and (twice is None or twice.last < 1):
+        return Absent(f"{seen.count:.0f} preemptions: too few to be the harm", tuple(evidence))
+    if seen.per_finished is not None and seen.per_finished >= HEAVY_PER_FINISHED:
+        because = f"{seen.count:.0f} preemptions, {seen.per_finished:.2g} for each request that finished"
+        return Present(because, tuple(evidence), 0.95 if seen.count >= 2 * FEW else 0.8)
+    rate = window.fresh("preemptions_per_s")
+    if rate is not None:
+        held = holding(together(rate), lambda per_s: per_s >= HEAVY_PER_S)
+        if held.holds:
+            return Present(f"preemptions at {rate.mean:.2g} per second, {held.how}", tuple(evidence), held.confidence)
+    elif seen.per_s is not None and seen.per_s >= HEAVY_PER_S:
+        return Present(f"preemptions at {seen.per_s:.2g} per second", tuple(evidence), 0.75)
+    if _streams_stall(window):
+        return Present(f"{seen.count:.0f} preemptions, and streams stall between tokens", tuple(evidence), 0.75)
+    if seen.at_least:
+        return Present(f"at least {seen.count:.0f} preemptions in this log", tuple(evidence), 0.8)
+    if twice is not None and twice.last >= 1:
+        return Present(f"{twice.last:.0f} requests were preempted at least twice", tuple(evidence), 0.75)
+    return Absent(f"{seen.count:.0f} preemptions: too rare to be the harm", tuple(evidence))
+
+
+SYMPTOM = Symptom(name="preemption-heavy", title="preemptions are frequent enough to hurt", judge=judge, needs_any=SOURCES)

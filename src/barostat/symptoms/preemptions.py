@@ -1,0 +1,46 @@
+"""The engine takes running requests' KV blocks away and computes them again later.
+
+Meaning: a running request needed a block, none was free, and the scheduler threw out the youngest one: its blocks are
+freed, it goes to the head of the queue and its prompt and output so far are prefilled again. How many of these harm
+is preemption-heavy.
+
+Impact: the victims' streams stall for as long as they wait and recompute; a few per minute cost little (a measured
+case had over a thousand preemptions and lost 5 % of its throughput).
+
+Evidence: the counter's growth within the window, the statistics line's `Preemptions: N` (vLLM 0.11.1 on), the V0
+engine's warning (to 0.10.2). Shown per finished request and per second, because a bare count says nothing.
+
+Not evidence: a counter that is not 0 and does not grow: it counts since the start. Silence of the log: V1 writes no
+line per preemption. Silence of the counter: it moves only when a victim emits its next token, so a storm shows late,
+and victims that give up never show.
+
+Mitigation: see preemption-heavy. A rare one is no reason to act.
+
+Source: vLLM 0.8 to 0.33, Scheduler._preempt_request; `vllm:num_preemptions_total`; V0 core/scheduler.py `_preempt`
+(warns at every 50th).
+"""
+
+from __future__ import annotations
+
+from barostat.core.symptom import Symptom
+from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.core.window import Window
+from barostat.symptoms._preemption import SOURCES, preemptions
+
+
+def judge(window: Window) -> Verdict:
+    """Present if at least one preemption was counted in the window."""
+    seen = preemptions(window)
+    if seen is None:
+        return Unknown("nothing counts preemptions here", SOURCES)
+    if seen.count <= 0:
+        return Absent("no preemption was counted (the counter moves only when a victim emits again)", seen.evidence)
+    because = f"{'at least ' if seen.at_least else ''}{max(1.0, seen.count):.0f} preemptions"
+    if seen.per_finished is not None:
+        because += f", {seen.per_finished:.2g} per finished request"
+    if seen.per_s is not None:
+        because += f", {seen.per_s:.2g} per second"
+    return Present(because, seen.evidence, 0.95)
+
+
+SYMPTOM = Symptom(name="preemptions", title="requests are preempted", judge=judge, needs_any=SOURCES)

@@ -1,0 +1,96 @@
+"""Requests wait because every step is full: prompts arrive faster than the token budget per step can prefill them.
+
+Meaning: requests wait, slots and KV blocks are free, and steps compute close to max_num_batched_tokens each. The pool
+fills slowly because little is decoded; KV usage may stay at 20 to 40 % while the queue grows without bound.
+
+Impact: time to first token grows; decodes share every step with a chunk of prefill, so the gap between tokens rises
+to the length of a full step.
+
+Evidence: computed tokens per step near the budget (the cached part of prompts taken out), waiting above 0, usage
+below its ceiling, running below the limit. From a log alone: a queue that grows with the pool far from full and
+prompt throughput high and flat.
+
+Not evidence: KV usage as a saturation signal: it says little here, and autoscalers that watch it see no load. A
+percentile of tokens per step: vLLM books a prompt into the step that finishes it.
+
+Mitigation: more replicas, or prefill on engines of its own. A larger budget helps only where the card is not busy and
+costs inter-token latency. Route by prefix and keep prefix caching on: what is cached needs no budget. Cap prompt
+length at the edge.
+
+Source: vLLM 0.32, Scheduler.schedule (token_budget); a controlled run by an autoscaler's maintainers, 6,000-token
+prompts at 32 % KV usage.
+"""
+
+from __future__ import annotations
+
+from barostat.core.symptom import Symptom
+from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
+from barostat.core.window import Window
+from barostat.symptoms._halves import change
+from barostat.symptoms._holding import holding, recent_mean, together
+from barostat.symptoms._pool import pinned
+from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, queue, running_limit, step_budget_tokens
+
+FULL_STEP_RATIO = 0.7
+"""Steps this full on average are full: the last chunk of a prompt and steps between arrivals leave some of the budget unused."""
+POOL_FREE_RATIO = 0.85
+"""Judged without a step count, the pool must be clearly not the limit."""
+PREFILL_HEAVY_RATIO = 2.0
+"""Judged without a step count, prompt throughput must be at least so many times the generated one."""
+LONG_QUEUE = 5
+"""Judged by elimination from one reading: a shorter queue may be requests that arrived within the last step."""
+
+
+def _by_elimination(window: Window, waiting_grows: bool, evidence: tuple[Evidence, ...], limit: float | None) -> Verdict:
+    """The verdict where steps were not counted: free pool and prefill-heavy throughput, or nothing else left that could hold the queue."""
+    usage, waiting = window["kv_usage_ratio"], queue(window)
+    prompt, generated = window.fresh("prompt_tokens_per_s"), window.fresh("generation_tokens_per_s")
+    length = waiting.last if waiting is not None else 0.0
+    if usage.high >= POOL_FREE_RATIO:
+        return Unknown("tokens per step are not known, and the pool is too full to rule it out", ("tokens_per_step", "max_batched_tokens"))
+    if prompt is not None and generated is not None and prompt.mean >= PREFILL_HEAVY_RATIO * generated.mean and prompt.mean > 0:
+        because = f"{length:.0f} wait with the pool {usage.mean:.0%} used, while {prompt.mean:.0f} prompt tokens/s go in"
+        return Present(because, (*evidence, prompt.evidence(window.at, prompt.mean, "mean")), 0.75 if waiting_grows else 0.6)
+    if limit is not None and length >= LONG_QUEUE and usage.high < 0.5:
+        return Present(f"{length:.0f} wait although slots and KV blocks are free: only the step budget is left to hold them", evidence, 0.5)
+    return Unknown("tokens per step are not known", ("tokens_per_step", "max_batched_tokens"))
+
+
+def judge(window: Window) -> Verdict:
+    """Present if the queue waits for the token budget of the steps."""
+    usage, running, waiting, limit = window["kv_usage_ratio"], window["running_requests"], queue(window), running_limit(window)
+    if waiting is None:
+        return Unknown("the queue was not measured", QUEUE)
+    evidence: tuple[Evidence, ...] = (
+        waiting.evidence(window.at),
+        usage.evidence(window.at, recent_mean(usage), "mean"),
+        running.evidence(window.at),
+    )
+    moments = together(usage, running, waiting)
+    if not holding(moments, lambda _used, _runs, waits: waits > 0).holds:
+        return Absent(f"nobody waits for long ({waiting.last:.0f} now)", evidence)
+    if holding(moments, pinned).holds:
+        return Absent(f"the pool is full ({recent_mean(usage):.0%}): the queue waits for KV blocks", evidence)
+    if limit is not None and holding(moments, lambda _used, runs, _waits: runs >= limit).holds:
+        return Absent(f"all {limit:.0f} slots are in use: the queue waits for a slot", evidence)
+    tokens, budget = computed_tokens_per_step(window), step_budget_tokens(window)
+    if tokens is None or budget is None or budget <= 0:
+        grown = change(waiting)
+        return _by_elimination(window, grown is not None and grown.ratio > 1.2, evidence, limit)
+    steps = window["tokens_per_step"].evidence(window.at, tokens, f"computed, of a budget of {budget:.0f}")
+    if tokens < FULL_STEP_RATIO * budget:
+        return Absent(f"steps have room: {tokens:.0f} of {budget:.0f} tokens on average", (*evidence, steps))
+    held = holding(moments, lambda used, runs, waits: waits > 0 and not pinned(used, runs, waits))
+    because = (
+        f"{waiting.last:.0f} wait for the step budget: {tokens:.0f} of {budget:.0f} tokens per step, pool {recent_mean(usage):.0%} used"
+    )
+    return Present(because, (*evidence, steps), held.confidence)
+
+
+SYMPTOM = Symptom(
+    name="prefill-budget-saturated",
+    title="prompts wait for the step's token budget",
+    judge=judge,
+    needs=("kv_usage_ratio", "running_requests"),
+    needs_any=QUEUE,
+)
