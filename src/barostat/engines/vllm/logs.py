@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 
 from barostat.core.config import ConfigValue
 from barostat.core.signal import Signal
+from barostat.engines.vllm import log_signals
 from barostat.engines.vllm.log_lines import Iterations, LifeEvents, LogEvent, StatsLine
+from barostat.engines.vllm.log_reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
 class LogDigest:
-    """A log in a nutshell; everything but `lines`, `bytes` and `lives` is about the last life of the engine.
+    """A log in a nutshell; everything but `lines`, `bytes`, `lives` and `previous` is about the last life of the engine.
 
     A life goes from one server start to the next. `previous` is the life before the last, where the log holds one.
-    Units: times are unix seconds where `dated`; else seconds on a clock of the log's own (its lines carry no year), of which only differences count.
+    Units: times are unix seconds where `dated`; else seconds of a clock of the log's own (its lines carry no year): only differences count.
     """
 
     source: str
@@ -27,6 +29,8 @@ class LogDigest:
     started_at: float | None = None
     last_at: float | None = None
     settings: Mapping[str, ConfigValue] = field(default_factory=dict)
+    pools: Mapping[str, int] = field(default_factory=dict)
+    """Tokens of the KV pool by engine index ("" where the line names none)."""
     stats: tuple[StatsLine, ...] = ()
     iterations: Iterations | None = None
     events: tuple[LogEvent, ...] = ()
@@ -40,14 +44,49 @@ class LogDigest:
         return next((event for event in self.events if event.kind == kind), None)
 
     def signals(self, at: float, *, previous: bool = False) -> dict[str, list[Signal]]:
-        """The log's signals by engine index ("" for what is not per engine), as seen at `at` (unix seconds)."""
-        return {}
+        """The log's signals by engine index ("" for what is not per engine), as seen at `at` (unix seconds).
+
+        A log whose lines carry no year is anchored: its last dated line is put at `at`. Load signals use the last stretch of statistics
+        lines only (no gap over 15 minutes). `previous`: this is the log before a restart; only previous_log_* signals are made of it.
+        """
+        offset_s = 0.0 if self.dated or self.last_at is None else at - self.last_at
+        if previous:
+            life = LifeEvents(self.events, self.ready > 0, self.last_at or 0.0)
+            return {"": log_signals.previous_signals(life, at, offset_s, self.source)}
+        found = {"": log_signals.event_signals(self.events, self.stats, at, offset_s, self.source)}
+        if self.previous is not None:
+            found[""] += log_signals.previous_signals(self.previous, at, offset_s, self.source)
+        for engine, load in log_signals.load_signals(self.stats, self.pools, offset_s, self.source).items():
+            found.setdefault(engine, []).extend(load)
+        found[""] += log_signals.setting_signals(self.settings, at, self.started_at, offset_s, self.source)
+        return found
 
 
 def digest(lines: Iterable[str], *, source: str) -> LogDigest:
-    """The digest of a log. `source` names it for a person."""
-    count = size = 0
-    for line in lines:
-        count += 1
-        size += len(line)
-    return LogDigest(source, lines=count, bytes=size)
+    """The digest of a log, read in one pass with a memory that does not grow. `source` names it for a person.
+
+    Shapes: decoded lines, with or without their line ends; decode bytes with errors="replace".
+    Errors: none; what cannot be read is counted in `problems`.
+    """
+    reader = Reader()
+    reader.read(lines)
+    life, before, clock = reader.life, reader.before, reader.clock
+    iterations = life.iterations if life.iterations.steps else None
+    return LogDigest(
+        source,
+        lines=reader.lines,
+        bytes=reader.bytes,
+        lives=reader.lives,
+        ready=life.ready,
+        dated=clock.absolute,
+        started_at=life.began_at,
+        last_at=clock.now,
+        settings=dict(life.settings),
+        pools=dict(life.pools),
+        stats=tuple(life.stats),
+        iterations=iterations,
+        events=life.events(),
+        survived=life.survived(),
+        previous=before,
+        problems=reader.problems(),
+    )

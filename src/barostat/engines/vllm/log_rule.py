@@ -1,0 +1,81 @@
+"""What a rule about log lines is; and from a traceback's function names, the phase that an out-of-memory error fell into.
+
+A wording is matched by what its versions have in common, not by its whole text. Sources of the rules: vLLM 0.1 to 0.33, PyTorch's c10 and
+ProcessGroupNCCL, NCCL, the CUDA and HIP runtimes' error strings, huggingface_hub, argparse, pydantic and ray.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["any", "warning", "error"]
+Phase = Literal["graph_capture", "startup", "serving", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Lines of one kind. `hints`: the pattern is tried only where one of these stands in the line.
+
+    `level`: the least level that counts; a bare line counts as an error. `unless`: what makes such a line harmless.
+    `starting`: a failure that can only happen before the engine is ready.
+    `weak`: often only the consequence of another failure, or a warning; it counts where nothing stronger explains the life's end.
+    """
+
+    kind: str
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+    level: Level
+    starting: bool
+    weak: bool
+    unless: re.Pattern[str] | None
+
+
+def rule(
+    kind: str,
+    hints: tuple[str, ...],
+    wordings: tuple[str, ...],
+    level: Level = "error",
+    *,
+    starting: bool = False,
+    weak: bool = False,
+    unless: tuple[str, ...] = (),
+) -> Rule:
+    """A rule out of its wordings, any of which will do."""
+    return Rule(kind, hints, re.compile("|".join(wordings)), level, starting, weak, re.compile("|".join(unless)) if unless else None)
+
+
+EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|Exit|Failure|NotFound))(?::\s*(?P<what>.*))?$")
+HARMLESS_EXCEPTIONS = frozenset(
+    {"CancelledError", "HTTPException", "GeneratorExit", "BrokenPipeError", "ConnectionResetError", "SystemExit", "RequestValidationError"}
+)
+
+# Function names (and words) by phase. Capture lies inside start-up, so it is asked first.
+_CAPTURE = (
+    "capture_model", "compile_or_warm_up_model", "_dummy_sampler_run", "_dummy_pooler_run", "_capture_cudagraphs", "capture_graphs",
+    "warming up", "cuda_graph", "cudagraph", "CUDAGraph", "graph_capture", "torch.cuda.graph", "_warm_up", "kernel_warmup", "Capturing",
+)  # fmt: skip
+_STARTUP = (
+    "load_model", "profile_run", "determine_available_memory", "determine_num_available_blocks", "initialize_kv_cache",
+    "init_device", "initialize_from_config", "_initialize_kv_caches", "initialize_cache", "load_weights", "create_weights", "_init_executor",
+    "make_layers",    "process_weights_after_loading", "initialize_model", "_allocate_kv_cache", "profile_num_available_blocks", "_init_cache_engine",
+    "allocate_gpu_cache", "init_worker", "model_loader", "profile_torch_run", "_dummy_run", "from_engine_args", "profile_multimodal",
+    "vit_attn_wrappers", "CacheEngine",
+)  # fmt: skip
+_SERVING = (
+    "execute_model", "sample_tokens", "run_busy_loop", "_process_engine_step", "step_with_batch_queue", "_execute_worker_rpc",
+    "step_async", "run_engine_loop", "engine_step", "run_output_handler", "create_completion", "create_chat_completion", "_preprocess", "worker_busy_loop",
+)  # fmt: skip
+
+
+def phase_of(words: str) -> Phase:
+    """The phase that a traceback's frames name, or an empty text. An earlier phase outweighs a later one that its frames contain.
+
+    V0 profiles through `execute_model`, so that name alone means serving only where no start-up frame stands beside it.
+    """
+    if any(word in words for word in _CAPTURE):
+        return "graph_capture"
+    if any(word in words for word in _STARTUP):
+        return "startup"
+    return "serving" if any(word in words for word in _SERVING) else ""

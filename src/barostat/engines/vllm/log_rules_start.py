@@ -1,0 +1,137 @@
+"""Lines that mean: what was asked for cannot be started. Arguments, the port, the model, a setting."""
+
+from __future__ import annotations
+
+from barostat.engines.vllm.log_rule import Rule, rule
+
+# A name that cannot be had is told before a value that is refused: "not supported" of a model architecture is about the model.
+START_RULES: tuple[Rule, ...] = (
+    rule(
+        "unknown_argument",
+        (
+            "argument",
+            "rror: ",
+            "invalid choice",
+            "No such option",
+        ),
+        (
+            "unrecognized arguments?:? (?P<args>.+)",
+            r"error: (?:argument (?P<arg>\S+?):|the following arguments are required|ambiguous option|unknown (?:option|argument))",
+            r"expected (?:one|at least one|\d+) arguments?\b",
+            "invalid choice: ",
+            r"argument --?[\w/-]+(?:/-\S+)?: ",
+            "No such option",
+            r"(?:Engine|AsyncEngine)Args(?:\.__init__\(\))?.{0,20}(?:unexpected|got an unexpected) keyword argument '(?P<keyword>\w+)'",
+            r"(?:vllm(?: serve)?|api_server(?:\.py)?|__main__\.py): error: ",
+        ),
+        starting=True,
+        unless=("custom all-?reduce",),
+    ),
+    rule(
+        "port_in_use",
+        (
+            "98]",
+            "in use",
+            "EADDRINUSE",
+            "98)",
+        ),
+        (
+            "[Aa]ddress (?:is )?already in use",
+            "EADDRINUSE",
+            r"\[?[Ee]rrno 98\b",
+            r"[Pp]ort \d+ is (?:already )?in use",
+            "Address in use",
+        ),
+        starting=True,
+    ),
+    rule(
+        "model_not_found",
+        (
+            "Error",
+            "rror",
+            "not a valid",
+            "does not appear",
+            "an't load",
+            "annot",
+            "ot found",
+            "not supported",
+            "No such file",
+            "not exist",
+            "gated",
+            "retriev",
+            "recognize",
+        ),
+        (
+            r"\b40[134] Client Error",
+            r"\b(?:Repository|Revision|Entry|LocalEntry)NotFoundError",
+            "GatedRepo(?:Error)?",
+            "gated repo",
+            "[Rr]epository [Nn]ot [Ff]ound",
+            "does not appear to have (?:a )?files? named",
+            (
+                "[Cc]an(?:'t|not) (?:load|find|access|locate) (?:the )?(?:configuration|config|tokenizer|model|gated|any model"
+                "|image processor|feature extractor)"
+            ),
+            "not a valid model identifier",
+            "is not a (?:local folder|valid (?:git )?identifier)",
+            "[Mm]odel architectures? .{0,120}(?:not supported|failed to be inspected)",
+            "Cannot find any model weights",
+            "Invalid repository ID",
+            "outgoing traffic has been disabled",
+            r"couldn't connect to .{0,40}(?:huggingface|hf\b)",
+            (
+                r"(?:huggingface\.co|hf-mirror|modelscope|cdn-lfs)\S*.{0,120}(?:[Tt]imed out|Max retries|[Ff]ailed to resolve"
+                r"|unreachable|refused|Forbidden|Unauthorized)"
+            ),
+            "MaxRetryError.{0,120}huggingface",
+            "Failed to resolve 'huggingface",
+            "Repo id must (?:be|use)",
+            r"[Nn]o such file or directory: .{0,200}(?:safetensors|\.json|\.bin|\.gguf|model|tokenizer)",
+            r"model type `?'?[\w.-]+'?`? but Transformers does not recognize",
+            "Transformers does not recognize this architecture",
+            "The model path .{0,120}does not exist",
+            "Error while deserializing header",
+            "SafetensorError",
+            "Error retrieving (?:file list|safetensors)",
+            "NoSuch(?:Bucket|Key)",
+            "ConnectTimeout.{0,80}huggingface",
+            "No (?:model|safetensors|weight) (?:weights )?files? (?:was |were )?found",
+            "Unrecognized model in",
+        ),
+        starting=True,
+    ),
+    rule(
+        "invalid_config",
+        (
+            "rror",
+            "must be",
+            "divisible",
+            "validation",
+            "not supported",
+            "derived",
+        ),
+        (
+            r"validation errors? for \w*(?:Config|Args)",
+            "is not divisible by",
+            "must be (?:evenly )?divisible by",
+            "greater than the derived max_model_len",
+            (
+                r"(?:^|\b)(?:ValueError|AssertionError|NotImplementedError|TypeError|RuntimeError|KeyError"
+                r"|pydantic_core\._pydantic_core\.ValidationError): .{0,200}(?:max_num_batched_tokens|max_num_seqs"
+                r"|gpu_memory_utilization|max_model_len|block_size|tensor[_ -]parallel|pipeline[_ -]parallel|data[_ -]parallel"
+                r"|expert[_ -]parallel|world[_ ]size|quantization|kv_cache_dtype|kv cache dtype|dtype|attention backend|speculative"
+                r"|lora_rank|rope_scaling|compilation|chunked prefill|prefix caching|trust_remote_code|distributed_executor_backend"
+                r"|swap_space|chat template|tool-call-parser|reasoning[_ -]parser|compute capability|unsupported|[Nn]ot supported"
+                r"|must be|should be)"
+            ),
+            "larger than the (?:total )?number of available GPUs",
+            "number of required GPUs exceeds",
+            "Bfloat16 is only supported on GPUs",
+            "No CUDA GPUs are available",
+            "Failed to infer device type",
+            "Too large swap space",
+            "trust_remote_code=True",
+        ),
+        starting=True,
+    ),
+)

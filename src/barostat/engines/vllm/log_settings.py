@@ -1,0 +1,156 @@
+"""What the start-up lines say about the engine's configuration and pool, of every version."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from barostat.core.config import ConfigScalar
+
+Settings = dict[str, ConfigScalar]
+
+_POOL = re.compile(r"KV cache size: (?P<tokens>[\d,]+) tokens")
+_CONCURRENCY = re.compile(r"Maximum concurrency for (?P<maxlen>[\d,]+) tokens per request: (?P<concurrency>[\d.]+)x")
+_AVAILABLE = re.compile(r"Available KV cache memory: (?P<gib>-?[\d.]+) Gi?B|reserved for KV Cache is (?P<v0>-?[\d.]+) ?Gi?B")
+_BLOCKS = re.compile(
+    r"# (?:GPU|CUDA|cuda|CPU|rocm|ROCm|HIP|hip|xpu|XPU|hpu|tpu|neuron) blocks: (?P<blocks>\d+)|num_gpu_blocks is: (?P<late>\d+)"
+)
+_WEIGHTS = re.compile(r"(?:Model loading|Loading model weights) took (?P<gib>[\d.]+) Gi?B")
+_GRAPHS = re.compile(
+    r"Graph capturing finished in \d+ secs?, took (?P<gib>-?[\d.]+) Gi?B|CUDA graph pool memory: (?P<actual>-?[\d.]+) GiB \(actual\)"
+)
+_BUDGET = re.compile(
+    r"[Dd]esired GPU memory utilization is \((?P<util>[\d.]+), |GPU memory utilization \((?P<short>[\d.]+), "
+    r"|gpu_memory_utilization \((?P<v0>[\d.]+)\)|current --gpu-memory-utilization=(?P<hint>[\d.]+) is equivalent"
+)
+_CHUNK = re.compile(r"max_num_batched_tokens=(?P<n>\d+)")
+_AUTOFIT = re.compile(r"Auto-fit max_model_len: (?:reduced from \d+ to (?P<fitted>\d+)|full model context length (?P<full>\d+) fits)")
+_MAXLEN = re.compile(r"Using max model len (?P<n>\d+)")
+_OVERRIDE = re.compile(r"Overriding num_gpu_blocks=(?P<profiled>\d+) with num_gpu_blocks_override=(?P<n>\d+)")
+_BLOCK_SIZE = re.compile(r"Setting (?:kv cache|attention) block size to (?P<n>\d+)")
+_VERSION = re.compile(
+    r"(?:vLLM (?:API |batch processing API )?(?:server )?version v?|LLM engine \(v|█.*\bversion )(?P<version>\d+\.\d+[\w.+-]*)"
+)
+_ARGS = re.compile(r"non-default args: (?P<args>\{.*)|\bargs: Namespace\((?P<namespace>.*)")
+_SCALAR = re.compile(
+    r"['\"]?\b([a-z][a-z0-9_]*)['\"]?[=:] ?('[^']*'|\"[^\"]*\"|-?\d[\d.]*(?:e-?\d+)?|True|False|[A-Za-z_][\w.]*)(?=[,)}\s]|$)"
+)
+_CONFIG = re.compile(r"with config: (?P<config>.*)")
+
+# what the resolved-configuration line calls differently from the flag
+_RENAMED = {"max_seq_len": "max_model_len", "chunked_prefill_enabled": "enable_chunked_prefill", "model_tag": "model"}
+_FROM_CONFIG = frozenset(
+    {
+        "model", "max_model_len", "dtype", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
+        "decode_context_parallel_size",
+        "quantization", "enforce_eager", "kv_cache_dtype", "enable_prefix_caching", "enable_chunked_prefill", "load_format",
+        "served_model_name",
+    }
+)  # fmt: skip
+_SECRET = re.compile(r"key|token(?!s|izer|_len)|secret|password|credential|header|ssl|cert|prompt|template")
+
+
+def start_line(text: str) -> int | None:
+    """Which of a new server's first lines this is: 0 the version banner, 1 the arguments, 2 the configuration; None for any other."""
+    if "Initializing a" in text and " engine" in text and "with config" in text:
+        return 2
+    if "non-default args" in text or "args: Namespace(" in text:
+        return 1
+    if "version" in text and _VERSION.search(text):
+        return 0
+    return None
+
+
+def settings_in(text: str) -> Settings:
+    """Every setting that a start-up line tells, by vLLM's own name. Empty for any other line.
+
+    Units: `*_gib` GiB, `kv_cache_size_tokens` and `max_model_len` tokens. Keys beyond vLLM's arguments: version, kv_cache_size_tokens,
+    kv_cache_max_concurrency, available_kv_cache_memory_gib, model_memory_gib, graph_memory_gib, num_gpu_blocks.
+    Source: vLLM 0.2 to 0.33, the lines that worker, kv_cache_utils, scheduler and arg_utils print while starting.
+    """
+    found: Settings = {}
+    if (first := start_line(text)) is not None:
+        if version := _VERSION.search(text):
+            found["version"] = version["version"].rstrip(".,)")
+        if first == 1 and (args := _ARGS.search(text)):
+            found.update(_from_args(args["args"], args["namespace"]))
+        if first == 2 and (config := _CONFIG.search(text)):
+            found.update({name: value for name, value in _scalars(config["config"]).items() if name in _FROM_CONFIG})
+        return found
+    if "KV cache size" in text and (pool := _POOL.search(text)):
+        _put_int(found, "kv_cache_size_tokens", pool["tokens"])
+    if "concurrency" in text and (most := _CONCURRENCY.search(text)):
+        _put_int(found, "max_model_len", most["maxlen"])
+        _put_float(found, "kv_cache_max_concurrency", most["concurrency"])
+    for pattern, name in ((_AVAILABLE, "available_kv_cache_memory_gib"), (_WEIGHTS, "model_memory_gib"), (_GRAPHS, "graph_memory_gib")):
+        if hit := pattern.search(text):
+            _put_float(found, name, next(group for group in hit.groups() if group))
+    if hit := _BUDGET.search(text):
+        _put_float(found, "gpu_memory_utilization", next(group for group in hit.groups() if group))
+    for pattern, name in (
+        (_BLOCKS, "num_gpu_blocks"),
+        (_CHUNK, "max_num_batched_tokens"),
+        (_MAXLEN, "max_model_len"),
+        (_AUTOFIT, "max_model_len"),
+        (_OVERRIDE, "num_gpu_blocks_override"),
+        (_BLOCK_SIZE, "block_size"),
+    ):
+        if hit := pattern.search(text):
+            _put_int(found, name, hit["n"] if "n" in pattern.groupindex else next(group for group in hit.groups() if group))
+    return found
+
+
+def _from_args(written: str | None, namespace: str | None) -> Settings:
+    if written:
+        try:
+            parsed = ast.literal_eval(written.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            parsed = None
+        if isinstance(parsed, dict):
+            return {
+                _RENAMED.get(name, name): value
+                for name, value in parsed.items()
+                if isinstance(name, str) and isinstance(value, int | float | str) and not _SECRET.search(name) and len(str(value)) <= 200
+            }
+    return {name: value for name, value in _scalars(written or namespace or "").items() if not _SECRET.search(name)}
+
+
+def _scalars(text: str) -> Settings:
+    """name=value and 'name': value pairs of a repr, outermost level only; None and nested values left out."""
+    flat, depth = [], -1 if text[:1] == "{" else 0
+    for part in re.split(r"([\[\](){}])", text):
+        if part in ("[", "(", "{"):
+            depth += 1
+        elif part in ("]", ")", "}"):
+            depth -= 1
+        elif depth <= 0:
+            flat.append(part)
+    found: Settings = {}
+    for name, value in _SCALAR.findall(" ".join(flat) + ","):
+        name = _RENAMED.get(name, name)
+        if value[0] in "'\"":
+            found[name] = value[1:-1][:200]
+        elif value in ("True", "False"):
+            found[name] = value == "True"
+        elif value != "None" and value[0].isalpha():
+            found[name] = value[:200]
+        elif "." in value or "e" in value:
+            _put_float(found, name, value)
+        else:
+            _put_int(found, name, value)
+    found.pop("None", None)
+    return {name: value for name, value in found.items() if value != "None"}
+
+
+def _put_int(found: Settings, name: str, text: str) -> None:
+    try:
+        found[name] = int(text.replace(",", ""))
+    except ValueError:
+        return
+
+
+def _put_float(found: Settings, name: str, text: str) -> None:
+    try:
+        found[name] = float(text.rstrip("."))
+    except ValueError:
+        return

@@ -1,0 +1,65 @@
+"""The statistics line and the per-step line of every version, read into numbers."""
+
+from __future__ import annotations
+
+import re
+
+from barostat.engines.vllm.log_lines import StatsLine
+
+# Each part after the throughputs is optional and in the order of the newest version: one pattern reads 0.1 (`Throughput:`) to 0.33.
+_STATS = re.compile(
+    r"(?:Engine (?P<engine>\d+): |(?P<engines>\d+) Engines Aggregated: )?"
+    r"(?:Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, Avg generation throughput: |Throughput: )(?P<generation>[\d.]+) tokens/s, "
+    r"Running: (?P<running>\d+) reqs?(?:, Swapped: (?P<swapped>\d+) reqs?)?, (?:Waiting|Pending): (?P<waiting>\d+) reqs?"
+    r"(?:, Deferred: (?P<deferred>\d+) reqs?)?"
+    r"(?:, KV fetch: \d+ waiting to start, \d+ in progress, \d+ completed waiting)?"
+    r"(?:, Preemptions: (?P<preemptions>\d+))?"
+    r"(?:, [A-Za-z]+(?: \+ host)? KV cache usage: (?P<usage>[\d.]+)%)?"
+    r"(?:, CPU KV cache usage: [\d.]+%)?"
+    r"(?:, Prefix cache hit rate: (?:GPU: )?(?P<hit>[\d.]+)%)?"
+)
+_ITERATION = re.compile(
+    r"Iteration\((?P<step>\d+)\): (?P<requests>\d+) context requests, (?P<context>\d+) context tokens, "
+    r"(?P<decodes>\d+) generation requests, (?P<generation>\d+) generation tokens, iteration elapsed time: (?P<ms>[\d.]+) ms"
+)
+
+
+def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
+    """The statistics line in the text, or None. `engine` is used where the line itself names none.
+
+    Source: vLLM 0.1 scheduler.Scheduler, 0.3-0.10 engine/metrics.LoggingStatLogger, 0.8-0.33 v1/metrics/loggers.LoggingStatLogger.
+    """
+    found = _STATS.search(text)
+    if not found:
+        return None
+    index, _, prompt, generation, running, swapped, waiting, deferred, preemptions, usage, hit = found.groups()
+    try:
+        return StatsLine(
+            at,
+            str(int(index)) if index else engine,
+            float(prompt) if prompt else 0.0,
+            float(generation),
+            int(running),
+            int(waiting),
+            float(usage) / 100.0 if usage else None,
+            int(deferred) if deferred else None,
+            int(swapped) if swapped else None,
+            int(preemptions) if preemptions else None,
+            float(hit) / 100.0 if hit else None,
+        )
+    except ValueError:  # "1.2.3 tokens/s": two writers in one line
+        return None
+
+
+def iteration(text: str) -> tuple[int, int, float] | None:
+    """Context tokens, generated tokens and seconds of one engine step, or None.
+
+    Source: vLLM 0.28 v1/metrics/loggers.LoggingStatLogger (`--enable-logging-iteration-details`).
+    """
+    found = _ITERATION.search(text)
+    if not found:
+        return None
+    try:
+        return int(found["context"]), int(found["generation"]), float(found["ms"]) / 1000.0
+    except ValueError:
+        return None
