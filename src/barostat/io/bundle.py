@@ -19,6 +19,7 @@ from barostat.io.layout import Place
 from barostat.io.lines import NotText, Reads, lines
 from barostat.judge.recording import GpuText, HostReading, Recording, ReplicaRecording, Text
 from barostat.platform import access_log
+from barostat.platform.pods import pods
 
 MAX_TEXT_BYTES = 32 << 20
 """One scrape or one tool's output; a real one has less than one megabyte."""
@@ -168,6 +169,7 @@ class _Reader:
             raise InputError(f"not a bundle: {why}", str(self.path))
         for entry in self.written.replicas:
             self.replicas[entry.name] = _described(self.replica(entry.name), entry)
+        self._ask_pods()
         self._place_kernel_logs()
         named = [entry.name for entry in self.written.replicas]
         rest = sorted(name for name in self.replicas if name not in named)
@@ -194,6 +196,19 @@ class _Reader:
                 except NotText as error:
                     self.note(f"{name} was left out: it is {error.what}")
 
+    def _ask_pods(self) -> None:
+        """The pods that run the engine tell command line, environment and node; they are the replicas where nothing else names one."""
+        alone = not self.replicas
+        for pod in pods(self.kubernetes):
+            if alone or pod.name in self.replicas:
+                known = self.replica(pod.name)
+                self.replicas[pod.name] = replace(
+                    known,
+                    args=known.args if known.args is not None else pod.args or None,
+                    env={**pod.env, **known.env},
+                    node=known.node or pod.node,
+                )
+
     def _place_kernel_logs(self) -> None:
         for node, log in self.kernel_logs.items():
             owners = [name for name, replica in self.replicas.items() if node in (replica.node, name)]
@@ -208,15 +223,10 @@ class _Reader:
         """The instant to judge at: the newest that a file names, else that Kubernetes names, else that a dated log ends with."""
         if self.written.at is not None:
             return self.written.at
-        named = [
-            at
-            for replica in self.replicas.values()
-            for at in (
-                *(text.at for text in (*replica.scrapes, *replica.gpu_texts)),
-                *(reading.at for reading in replica.host),
-                *(failed for failed, _ in replica.failed_scrapes),
-            )
-        ]
+        named: list[float] = []
+        for replica in self.replicas.values():
+            named += [text.at for text in replica.scrapes] + [text.at for text in replica.gpu_texts]
+            named += [reading.at for reading in replica.host] + [failed for failed, _ in replica.failed_scrapes]
         if named or (named := list(_dates(self.kubernetes))):
             return max(named)
         logs = [log for replica in self.replicas.values() for log in (replica.log, replica.previous_log) if log is not None]
