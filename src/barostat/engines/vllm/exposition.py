@@ -17,7 +17,7 @@ _QUOTED = r'"(?:[^"\\]++|\\.)*+"'
 _LINE = re.compile(
     r"([a-zA-Z_:][a-zA-Z0-9_:]*+)"
     rf"(?:[ \t]*\{{((?:[ \t]*[a-zA-Z_][a-zA-Z0-9_]*+[ \t]*=[ \t]*{_QUOTED}[ \t]*+,?)*+)[ \t]*\}}[ \t]*|[ \t]+)"
-    r"([-+.0-9a-zA-Z]+)"
+    r"([-+]?(?:[0-9.]++(?:[eE][-+]?[0-9]+)?|(?i:nan|inf)))"
     r"(?:[ \t]+[-+.0-9eE]+)?[ \t\r]*(?:#.*)?",  # a timestamp and an exemplar may follow; neither says anything about the engine
 )
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*+)[ \t]*=[ \t]*"((?:[^"\\]++|\\.)*+)"')

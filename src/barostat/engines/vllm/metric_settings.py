@@ -130,7 +130,7 @@ def version_hint(exposition: Exposition) -> VersionHint:
             _add(low, era.since, f"has {what}")
             _add(high, era.before, f"has {what}")
         elif era.always:
-            _add(absent_high, era.since, f"has no {what}")
+            _add(absent_high, era.since, f"lacks {what}")
 
     for era in names.NAME_ERAS:
         judge(era, _has(exposition, era.what), era.what)
@@ -147,10 +147,10 @@ def version_hint(exposition: Exposition) -> VersionHint:
     elif any("engine" in sample.labels for sample in exposition.samples):
         _add(low, names.ENGINE_LABEL_SINCE, "has the engine label")
     else:
-        _add(absent_high, names.ENGINE_LABEL_SINCE, "has no engine label")
+        _add(absent_high, names.ENGINE_LABEL_SINCE, "lacks the engine label")
     for era in names.HIDDEN_SINCE:
         if not _has(exposition, era.what):
-            _add(absent_low, era.before, f"has no {era.what}")
+            _add(absent_low, era.before, f"lacks {era.what}")
 
     is_v1 = any(_has(exposition, name) for name in names.V1_ONLY_NAMES)
     if is_v1 and not exposition.cut and len(exposition.by_name) >= _WHOLE_SCRAPE_NAMES:
