@@ -2,7 +2,7 @@
 
     python bench/exposition.py [SCRAPE.prom]
 
-Without a file: a scrape written here with the families, buckets and labels of vLLM 0.32.0 (about 600 lines).
+Without a file: a scrape written here with the families, buckets and labels of vLLM 0.32.0 (about 550 lines).
 """
 
 from __future__ import annotations
@@ -35,24 +35,15 @@ _HISTOGRAMS: dict[str, list[float]] = {
     **dict.fromkeys(("request_prefill_time_seconds", "request_decode_time_seconds"), _E2E),
     "request_num_preemptions": [1, 2, 3, 4, 5, 10, 20],
 }
+_PLAIN: tuple[str, tuple[str, ...]] = ("", ("",))
 _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    **{
-        name: ("", ("",))
-        for name in (
-            "prefix_cache_queries",
-            "prefix_cache_hits",
-            "external_prefix_cache_queries",
-            "external_prefix_cache_hits",
-            "mm_cache_queries",
-        )
-    },
-    **{name: ("", ("",)) for name in ("mm_cache_hits", "num_preemptions", "prompt_tokens", "prompt_tokens_cached", "generation_tokens")},
+    **dict.fromkeys(("prefix_cache_queries", "prefix_cache_hits", "external_prefix_cache_queries", "external_prefix_cache_hits"), _PLAIN),
+    **dict.fromkeys(("mm_cache_queries", "mm_cache_hits", "num_preemptions", "prompt_tokens", "prompt_tokens_cached"), _PLAIN),
+    **dict.fromkeys(("generation_tokens", "estimated_flops_per_gpu", "estimated_read_bytes_per_gpu", "corrupted_requests"), _PLAIN),
     "request_success": ("finished_reason", ("stop", "length", "abort", "error", "repetition")),
     "prompt_tokens_by_source": ("source", ("local_compute", "local_cache_hit", "external_kv_transfer")),
     "prompt_tokens_cached_by_source": ("source", ("device", "host", "p2p", "disk", "external_unspecified")),
     "admission_rejections": ("reason", ("max_num_queued_reqs", "max_num_queued_tokens")),
-    "estimated_flops_per_gpu": ("", ("",)),
-    "estimated_read_bytes_per_gpu": ("", ("",)),
 }
 _GAUGES = ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc")
 _CREATED = "1.7952503687561119e+09"

@@ -273,3 +273,19 @@ def test_the_order_of_the_scrapes_changes_nothing(chosen: list[tuple[float, int]
     for found in signals(scrapes).values():
         assert {one.name for one in found} <= SIGNALS.keys()
         assert all(value >= 0 for one in found for value in one.values)
+
+
+@given(
+    st.lists(st.lists(st.floats(), min_size=1, max_size=9), min_size=1, max_size=3),
+    st.sampled_from(["v1-0.32.0", "v1-0.15.0-dp2", "v0-0.6.6"]),
+)
+def test_no_value_raises(columns: list[list[float]], era: str) -> None:
+    lines = (ERAS / f"{era}.prom").read_text().splitlines()
+    texts = []
+    for values in columns:
+        numbered = (
+            line if line.startswith("#") else f"{line.rpartition(' ')[0]} {values[i % len(values)]!r}" for i, line in enumerate(lines)
+        )
+        texts.append("\n".join(numbered) + "\n")
+    for found in signals(_scrapes(*texts)).values():
+        assert all(value == value for one in found for value in one.values)

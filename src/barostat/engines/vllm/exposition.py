@@ -74,11 +74,7 @@ def read(text: str) -> Exposition:
     shape, why = _shape(text)
     if shape != "vllm":
         return Exposition({}, shape, (why,))
-    by_name, bad = _samples(text)
-    problems: list[str] = []
-    if bad:
-        first, line = bad[0]
-        problems.append(f"{len(bad)} of the lines could not be read, the first is line {first}: {line[:80]!r}")
+    by_name, problems = _samples(text)
     engine_names = [name for name in by_name if name.startswith("vllm:")]
     if not engine_names:
         shape, why = _other_than_vllm(text[:_LOOK_AT_CHARS])
@@ -118,10 +114,10 @@ def _other_than_vllm(head: str) -> tuple[LooksLike, str]:
     return "text", f"text that holds no metrics; it begins with {head[:60]!r}"
 
 
-def _samples(text: str) -> tuple[dict[str, list[Sample]], list[tuple[int, str]]]:
-    """Samples by name, and the lines that could not be read as (number, text)."""
+def _samples(text: str) -> tuple[dict[str, list[Sample]], list[str]]:
+    """Samples by name, and a sentence on the lines that could not be read, if there are any."""
     by_name: dict[str, list[Sample]] = {}
-    bad: list[tuple[int, str]] = []
+    bad: list[int] = []
     # The same label set stands on most lines of an engine: reading each text of labels once saves a third of the time.
     known_labels: dict[str | None, Mapping[str, str]] = {None: {}, "": {}}
     lines = text.removeprefix("\ufeff").split("\n")
@@ -138,18 +134,18 @@ def _samples(text: str) -> tuple[dict[str, list[Sample]], list[tuple[int, str]]]
                 continue
             if not stripped.startswith(_KEPT_PREFIXES):
                 if not (stripped[0].isalpha() or stripped[0] in "_:"):
-                    bad.append((number, line))
+                    bad.append(number)
                 continue
             line = stripped
         found = match_line(line)
         if found is None:
-            bad.append((number, line))
+            bad.append(number)
             continue
         name, label_text, value_text = found.groups()
         try:
             value = float(value_text)
         except ValueError:
-            bad.append((number, line))
+            bad.append(number)
             continue
         labels = known_labels.get(label_text)
         if labels is None:
@@ -161,7 +157,9 @@ def _samples(text: str) -> tuple[dict[str, list[Sample]], list[tuple[int, str]]]
             by_name[name].append(sample)
         else:
             by_name[name] = [sample]
-    return by_name, bad
+    if not bad:
+        return by_name, []
+    return by_name, [f"{len(bad)} of the lines could not be read, the first is line {bad[0]}: {lines[bad[0] - 1][:80]!r}"]
 
 
 def _labels(text: str) -> Mapping[str, str]:

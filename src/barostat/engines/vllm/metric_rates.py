@@ -8,7 +8,7 @@ from barostat.catalog import metric_names as names
 from barostat.catalog.signals import signal
 from barostat.core.signal import Signal
 from barostat.engines.vllm.metric_gauges import Points, queue_length, usage_ratio
-from barostat.engines.vllm.scrapes import EngineScrapes, HistogramStep, Step, started_at
+from barostat.engines.vllm.scrapes import EngineScrapes, HistogramStep, Step, same_start, started_at
 
 _LAG = "the counter lags: it moves when a preempted request emits again"
 
@@ -128,8 +128,7 @@ def _stalled(engine: EngineScrapes) -> Points:
     for before, now in pairwise(sorted(running.keys() & tokens.keys())):
         still = all(series[before] == series[now] for series in (running, tokens))
         still = still and all(series[before] == series[now] for series in others if before in series and now in series)
-        same_life = starts[before] == starts[now]
-        stalled_s = stalled_s + now - before if still and same_life and running[now] > 0 else 0.0
+        stalled_s = stalled_s + now - before if still and same_start(starts[before], starts[now]) and running[now] > 0 else 0.0
         points.append((now, stalled_s))
     return points
 

@@ -91,7 +91,7 @@ def _of_one_process(ordered: list[Scrape], problems: list[str]) -> list[Scrape]:
     if all(later > earlier for earlier, later in pairwise(seen)):
         return ordered
     last = next(start for start in reversed(starts) if start is not None)
-    kept = [scrape for scrape, start in zip(ordered, starts, strict=True) if start is None or abs(start - last) <= _SAME_START_S]
+    kept = [scrape for scrape, start in zip(ordered, starts, strict=True) if same_start(start, last)]
     problems.append(
         f"different processes answered in turn (one address for several replicas?): only the {len(kept)} scrapes of the last one count"
     )
@@ -105,6 +105,11 @@ def started_at(exposition: Exposition) -> float | None:
         if found:
             return min(found)
     return None
+
+
+def same_start(one: float | None, other: float | None) -> bool:
+    """True unless both start times are known and differ."""
+    return one is None or other is None or abs(one - other) <= _SAME_START_S
 
 
 def engines_of(exposition: Exposition) -> tuple[str, ...]:
@@ -152,9 +157,9 @@ class EngineScrapes:
                 points.append((scrape.at, combine([sample.value for sample in samples])))
         return points
 
-    def counter(self, family: tuple[str, ...], of_endpoint: bool = False, **labels: str) -> list[tuple[float, float]]:
+    def counter(self, family: tuple[str, ...], of_endpoint: bool = False) -> list[tuple[float, float]]:
         """(at, total) of every scrape that has the counter, with `_total` or without. `of_endpoint`: its series carry no engine label."""
-        return self._totals(tuple(name for base in family for name in (f"{base}_total", base)), labels, of_endpoint)
+        return self._totals(tuple(name for base in family for name in (f"{base}_total", base)), of_endpoint)
 
     def steps(self, points: Sequence[tuple[float, float]], what: str) -> list[Step]:
         """What a counter gained between consecutive points.
@@ -178,7 +183,7 @@ class EngineScrapes:
     def _life(self, before: float | None, after: float | None, fell: bool) -> str:
         """Whether two scrapes are of the same life of the process: same, new, or unclear."""
         if before is not None and after is not None:
-            if abs(after - before) > _SAME_START_S:
+            if not same_start(before, after):
                 return "new"
             return "unclear" if fell else "same"
         return "new" if fell else "same"
@@ -215,7 +220,7 @@ class EngineScrapes:
         """Observations and their sum between consecutive scrapes."""
         # Both series are needed at the same instants: a half scrape may hold one of them.
         counts = dict(self.histogram_counts(family))
-        sums = dict(self._totals(tuple(f"{name}_sum" for name in family), {}))
+        sums = dict(self._totals(tuple(f"{name}_sum" for name in family)))
         both = sorted(counts.keys() & sums.keys())
         gained = self.steps([(at, counts[at]) for at in both], what)
         starts = {(step.start, step.end): step for step in self.steps([(at, sums[at]) for at in both], what)}
@@ -223,14 +228,14 @@ class EngineScrapes:
 
     def histogram_counts(self, family: tuple[str, ...]) -> list[tuple[float, float]]:
         """(at, observations since the start of the process) of every scrape that has the histogram."""
-        return self._totals(tuple(f"{name}_count" for name in family), {})
+        return self._totals(tuple(f"{name}_count" for name in family))
 
-    def _totals(self, spelled: tuple[str, ...], labels: dict[str, str], of_endpoint: bool = False) -> list[tuple[float, float]]:
+    def _totals(self, spelled: tuple[str, ...], of_endpoint: bool = False) -> list[tuple[float, float]]:
         """(at, total over the series). V0 shows a series from its first event on: a whole scrape without it, before the first, is 0."""
         points: list[tuple[float, float]] = []
         bare: list[float] = []
         for scrape in self.scrapes:
-            samples = self._samples(scrape.exposition, spelled, labels, of_endpoint)
+            samples = self._samples(scrape.exposition, spelled, {}, of_endpoint)
             if samples:
                 points.append((scrape.at, sum(sample.value for sample in samples)))
             elif not points and not scrape.exposition.cut:
