@@ -1,0 +1,125 @@
+"""Kubernetes events of both API shapes, as one kind of record.
+
+Source: core/v1 Event (involvedObject, message, count) and events.k8s.io/v1 Event (regarding, note, series), Kubernetes 1.27 to 1.34.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.catalog.gpu_faults import XID_OF_APPLICATIONS
+from barostat.core.signal import Signal
+from barostat.platform.objects import Object, count, fact, instant, items, mapping, text
+
+RECENT_S = 7200.0
+"""What happened longer ago than this is history, not news: the window of the playbook's own log commands (two hours)."""
+
+_XID = re.compile(
+    r"Xid\s*\(PCI[^)]*\)\s*:\s*(\d{1,3})|\bXid\w*?[=:\s]{1,3}(\d{1,3})\b|(?:\b|Nvidia)XID\D{0,3}(\d{1,3})(?!\d)", re.IGNORECASE
+)
+_GPU_SICK = re.compile(
+    r"XidCriticalError|GPU\S* (?:is|are|went|marked|becomes?|goes) unhealthy|device marked unhealthy|fallen off the bus|GPU is lost|"
+    r"GPU(?:Missing|Lost|Unhealthy|HardwareError)|uncorrectable ECC|DoubleBitEcc",
+    re.IGNORECASE,
+)
+_OOM_VICTIM = re.compile(r"Killed process \d+ \(([^)]*)\)|victim process: ([^,\s]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to an object. Units: unix seconds; None where no time is told. `times`: how often it was seen."""
+
+    reason: str
+    message: str
+    kind: str
+    name: str
+    namespace: str
+    field_path: str
+    host: str
+    times: int
+    last_at: float | None
+
+    def recent(self, at: float) -> bool:
+        """True within RECENT_S before `at`; an event without a time counts as recent."""
+        return self.last_at is None or at - self.last_at <= RECENT_S
+
+
+def read_events(documents: Mapping[str, Any]) -> tuple[Event, ...]:
+    """Every event of the documents, oldest first."""
+    found = [_event(item) for item in items(documents.get("events"))]
+    return tuple(sorted(found, key=lambda event: (event.last_at or 0.0, event.reason, event.message)))
+
+
+def _event(item: Object) -> Event:
+    about = mapping(item, "involvedObject") or mapping(item, "regarding")
+    times = [
+        instant(item, *path)
+        for path in (
+            ("series", "lastObservedTime"),
+            ("lastTimestamp",),
+            ("deprecatedLastTimestamp",),
+            ("eventTime",),
+            ("firstTimestamp",),
+            ("deprecatedFirstTimestamp",),
+            ("metadata", "creationTimestamp"),
+        )
+    ]
+    counts = [count(item, "series", "count"), count(item, "count"), count(item, "deprecatedCount")]
+    return Event(
+        reason=text(item, "reason"),
+        message=text(item, "message") or text(item, "note"),
+        kind=text(about, "kind"),
+        name=text(about, "name"),
+        namespace=text(about, "namespace"),
+        field_path=text(about, "fieldPath"),
+        host=text(item, "source", "host") or text(item, "deprecatedSource", "host"),
+        times=max([1, *(number for number in counts if number is not None)]),
+        last_at=max((time for time in times if time is not None), default=None),
+    )
+
+
+def about(events: Iterable[Event], kind: str, name: str, namespace: str = "") -> tuple[Event, ...]:
+    """The events of one object. An event that tells no namespace (or where none is asked for) is taken."""
+    return tuple(
+        event
+        for event in events
+        if event.kind == kind and event.name == name and (not namespace or not event.namespace or event.namespace == namespace)
+    )
+
+
+def xid_codes(words: str) -> tuple[int, ...]:
+    """The Xid codes that a message names."""
+    return tuple(int(next(group for group in found.groups() if group)) for found in _XID.finditer(words))
+
+
+def sick_gpu(words: str) -> bool:
+    """True if a message says that a card is unhealthy or lost."""
+    return bool(_GPU_SICK.search(words))
+
+
+def node_event_signals(events: Iterable[Event], node: str, at: float) -> list[Signal]:
+    """kernel_* signals from what the node problem detector, the device plugin and the kubelet reported about the node.
+
+    Nothing is said where no such event is: its absence proves nothing, events live an hour.
+    """
+    fatal: list[tuple[int, str]] = []
+    kills: list[str] = []
+    for event in events:
+        if not event.recent(at) or not (event.name == node or event.host == node):
+            continue
+        words = f"{event.reason}: {event.message}"
+        fatal += [(code, words) for code in xid_codes(words) if code not in XID_OF_APPLICATIONS]
+        if event.reason in ("OOMKilling", "SystemOOM"):
+            victim = _OOM_VICTIM.search(event.message)
+            kills.append((victim[1] or victim[2] or words) if victim else words)
+    source = f"events of node {node}"
+    made: list[Signal] = []
+    if fatal:
+        codes = ", ".join(str(code) for code in dict.fromkeys(code for code, _ in fatal))
+        made += fact("kernel_xid_fatal", float(len(fatal)), at, source, f"Xid {codes}: {fatal[-1][1]}")
+    if kills:
+        made += fact("kernel_oom_kill", float(len(kills)), at, source, f"killed: {', '.join(dict.fromkeys(kills))}")
+    return made

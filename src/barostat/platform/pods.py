@@ -1,0 +1,179 @@
+"""Pods and the container in them that runs vLLM.
+
+Source: core/v1 PodSpec; the images and charts of vLLM, production-stack, llm-d and KServe for what a vLLM container looks like.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from barostat.platform.objects import Object, count, items, mapping, name_of, objects, quantity, sequence, text, value
+
+DEFAULT_SHM_BYTES = 64.0 * 2**20
+"""What a container runtime gives /dev/shm where the pod says nothing."""
+
+_COMMAND = re.compile(r"\bvllm\s+serve\b|vllm[./]entrypoints|\bvllm-(?:openai|serve)\b|api_server\.py")
+_ROUTER = re.compile(r"router|gateway|proxy|exporter|metrics|sidecar", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$(\$\([^)]*\))|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container of a pod spec.
+
+    Shapes: `args` is command and args together, with `$(NAME)` filled in from literal environment values. `env` holds literal values only.
+    Units: `shm_bytes` is None where the spec does not bound it (the node's memory, or the host's own /dev/shm).
+    """
+
+    name: str
+    image: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    env_names: tuple[str, ...] = ()
+    limits: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[int, ...] = ()
+    probes: Mapping[str, Object] = field(default_factory=dict)
+    shm_bytes: float | None = DEFAULT_SHM_BYTES
+
+    @property
+    def memory_limit_bytes(self) -> float | None:
+        """The memory limit, or None where there is none."""
+        return quantity(self.limits.get("memory"))
+
+    @property
+    def cpu_limit_cores(self) -> float | None:
+        """The CPU limit, or None where there is none."""
+        return quantity(self.limits.get("cpu"))
+
+    @property
+    def gpus(self) -> float:
+        """Cards asked for."""
+        return sum(quantity(amount) or 0.0 for name, amount in self.limits.items() if is_gpu_resource(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One replica as its pod tells it; `document` is the whole object."""
+
+    name: str
+    namespace: str
+    node: str | None
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+    image: str
+    document: Object
+
+
+def is_gpu_resource(name: str) -> bool:
+    """True for `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `amd.com/gpu` and their like."""
+    vendor, _, what = name.partition("/")
+    return vendor.endswith((".com", ".ai", ".org")) and (what.startswith(("gpu", "mig-")) or what.endswith("gpu"))
+
+
+def pods(documents: Mapping[str, Any]) -> list[Pod]:
+    """The pods that run vLLM; all pods where none looks like it."""
+    found = [_pod(item) for item in items(documents.get("pods"))]
+    ours = [pod for pod in found if looks_like_vllm(pod.document)]
+    return ours or found
+
+
+def _pod(item: Object) -> Pod:
+    container = engine_container(item)
+    return Pod(
+        name=name_of(item),
+        namespace=text(item, "metadata", "namespace"),
+        node=text(item, "spec", "nodeName") or None,
+        args=container.args if container else (),
+        env=container.env if container else {},
+        image=container.image if container else "",
+        document=item,
+    )
+
+
+def find_pod(documents: Mapping[str, Any], name: str) -> Object | None:
+    """The pod of that name (also `namespace/name`); else the only pod that looks like vLLM; else None."""
+    found = items(documents.get("pods"))
+    namespace, _, bare = name.rpartition("/")
+    for item in found:
+        if name_of(item) == bare and namespace in ("", text(item, "metadata", "namespace")):
+            return item
+    ours = [item for item in found if looks_like_vllm(item)]
+    return ours[0] if len(ours) == 1 else None
+
+
+def looks_like_vllm(pod: Object) -> bool:
+    """True if one of its containers runs vLLM by its command, image or name."""
+    return any(_likeness(container) > 2 for container in objects(pod, "spec", "containers"))
+
+
+def engine_container(pod: Object) -> Container | None:
+    """The container that runs vLLM, else the first one; None where the spec has none. A pod template does as well."""
+    found = objects(pod, "spec", "containers")
+    if not found:
+        return None
+    return _container(max(found, key=_likeness), pod)
+
+
+def _likeness(container: Object) -> int:
+    words = " ".join(part for part in (*sequence(container, "command"), *sequence(container, "args")) if isinstance(part, str))
+    image, name = text(container, "image"), text(container, "name")
+    asks = mapping(container, "resources", "limits")
+    helper = bool(_ROUTER.search(f"{name} {image.rpartition('/')[2]}"))
+    points = 8 if _COMMAND.search(words) else 0
+    points += 3 if "vllm" in image.lower() and not helper else 0
+    points += 3 if "vllm" in name.lower() and not helper else 0
+    return points + (2 if any(isinstance(key, str) and is_gpu_resource(key) for key in asks) else 0)
+
+
+def _container(item: Object, pod: Object) -> Container:
+    entries = objects(item, "env")
+    env = {text(entry, "name"): text(entry, "value") for entry in entries if text(entry, "name") and "valueFrom" not in entry}
+    limits = _amounts(item, "limits")
+    words = (*sequence(item, "command"), *sequence(item, "args"))
+    return Container(
+        name=text(item, "name"),
+        image=text(item, "image"),
+        args=tuple(_expanded(word, env) for word in words if isinstance(word, str)),
+        env=env,
+        env_names=tuple(text(entry, "name") for entry in entries if text(entry, "name")),
+        limits=limits,
+        requests=_amounts(item, "requests"),
+        ports=tuple(port for entry in objects(item, "ports") if (port := count(entry, "containerPort")) is not None),
+        probes={
+            kind: mapping(item, f"{kind}Probe")
+            for kind in ("liveness", "readiness", "startup")
+            if isinstance(item.get(f"{kind}Probe"), dict)
+        },
+        shm_bytes=_shm_bytes(item, pod, limits),
+    )
+
+
+def _amounts(item: Object, kind: str) -> dict[str, str]:
+    return {
+        name: str(amount)
+        for name, amount in mapping(item, "resources", kind).items()
+        if isinstance(name, str) and isinstance(amount, str | int | float) and not isinstance(amount, bool)
+    }
+
+
+def _expanded(word: str, env: Mapping[str, str]) -> str:
+    """The word with `$(NAME)` filled in as the kubelet does: unknown names stay, `$$(NAME)` is a literal."""
+    return _VARIABLE.sub(lambda found: found[1] or env.get(found[2], found[0]), word)
+
+
+def _shm_bytes(item: Object, pod: Object, limits: Mapping[str, str]) -> float | None:
+    if value(pod, "spec", "hostIPC") is True:
+        return None
+    mount = next((entry for entry in objects(item, "volumeMounts") if text(entry, "mountPath").rstrip("/") == "/dev/shm"), None)
+    if mount is None:
+        return DEFAULT_SHM_BYTES
+    volume = next((entry for entry in objects(pod, "spec", "volumes") if text(entry, "name") == text(mount, "name")), {})
+    directory = volume.get("emptyDir")
+    if not isinstance(directory, dict) or directory.get("medium") != "Memory":
+        return None
+    bounds = [bound for bound in (quantity(directory.get("sizeLimit")), quantity(limits.get("memory"))) if bound]
+    return min(bounds, default=None)

@@ -1,0 +1,119 @@
+"""The workload that a pod belongs to: what it asks for, what is Ready, what waits for a node.
+
+Source: apps/v1 Deployment, ReplicaSet and StatefulSet; the `pod-template-hash` label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.core.signal import Signal
+from barostat.platform.objects import Object, condition, count, fact, items, mapping, name_of, objects, text
+from barostat.platform.pod_status import unschedulable
+from barostat.platform.pods import looks_like_vllm
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What owns a pod. `document` is empty where only its name is known; `replica_set` is the pod's own, where there is one."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    document: Object | None = None
+    replica_set: Object | None = None
+
+
+def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | None:
+    """The pod's workload by its owner references; the only one there is where the pod is not known; else None."""
+    if pod is not None and (found := _by_owner(documents, pod)):
+        return found
+    known = _controllers(documents)
+    if pod is None and len(known) == 1:
+        return _workload(known[0])
+    return None
+
+
+def _controllers(documents: Mapping[str, Any]) -> list[Object]:
+    return [item for kind in ("deployments", "statefulsets", "leaderworkersets") for item in items(documents.get(kind))]
+
+
+def _workload(item: Object, replica_set: Object | None = None) -> Workload:
+    return Workload(text(item, "kind") or "Deployment", name_of(item), text(item, "metadata", "namespace"), item, replica_set)
+
+
+def _by_owner(documents: Mapping[str, Any], pod: Object) -> Workload | None:
+    namespace = text(pod, "metadata", "namespace")
+    kind, owner = _owner(pod)
+    if not owner:
+        return None
+    replica_set = None
+    if kind == "ReplicaSet":
+        sets = [item for item in items(documents.get("replicasets")) if name_of(item) == owner and _same(item, namespace)]
+        replica_set = sets[0] if sets else None
+        kind, name = _owner(replica_set) if replica_set is not None else ("", "")
+        if not name:
+            ending = "-" + text(pod, "metadata", "labels", "pod-template-hash")
+            kind, name = ("Deployment", owner.removesuffix(ending)) if len(ending) > 1 and owner.endswith(ending) else ("ReplicaSet", owner)
+        owner = name
+    for item in _controllers(documents):
+        if name_of(item) == owner and _same(item, namespace) and text(item, "kind") in ("", kind):
+            return _workload(item, replica_set)
+    return Workload(kind, owner, namespace, replica_set if kind == "ReplicaSet" else None, replica_set)
+
+
+def _owner(item: Object | None) -> tuple[str, str]:
+    owners = objects(item, "metadata", "ownerReferences")
+    main = next((owner for owner in owners if owner.get("controller") is True), owners[0] if owners else {})
+    return text(main, "kind"), text(main, "name")
+
+
+def _same(item: Object, namespace: str) -> bool:
+    return not namespace or text(item, "metadata", "namespace") in ("", namespace)
+
+
+def pods_of(documents: Mapping[str, Any], workload: Workload | None) -> list[Object]:
+    """The workload's pods; the vLLM-like ones where the workload is not known."""
+    found = items(documents.get("pods"))
+    if workload is None:
+        return [item for item in found if looks_like_vllm(item)]
+    owned = [item for item in found if (other := _by_owner(documents, item)) and (other.kind, other.name) == (workload.kind, workload.name)]
+    return owned or [item for item in found if looks_like_vllm(item)]
+
+
+def ready_replicas(workload: Workload | None) -> int | None:
+    """Replicas that are Ready, or None where the status does not tell."""
+    if workload is None or workload.document is None or not mapping(workload.document, "status"):
+        return None
+    return count(workload.document, "status", "readyReplicas") or 0
+
+
+def signals(documents: Mapping[str, Any], workload: Workload | None, at: float) -> list[Signal]:
+    """replicas_wanted, replicas_ready and pods_unschedulable."""
+    made: list[Signal] = []
+    if workload is not None and workload.document is not None:
+        source = f"{workload.kind} {workload.name}"
+        if mapping(workload.document, "spec"):
+            wanted = count(workload.document, "spec", "replicas")
+            made += fact("replicas_wanted", float(1 if wanted is None else wanted), at, source)
+        ready = ready_replicas(workload)
+        if ready is not None:
+            made += fact("replicas_ready", float(ready), at, source, _progress(workload.document))
+    if "pods" in documents:
+        waiting = [item for item in pods_of(documents, workload) if unschedulable(item)]
+        why = text(condition(waiting[0], "PodScheduled"), "message") if waiting else ""
+        named = f"{', '.join(name_of(item) for item in waiting[:5])}: {why}" if waiting else ""
+        made += fact("pods_unschedulable", float(len(waiting)), at, "pods", named)
+    return made
+
+
+def _progress(document: Object) -> str:
+    """Why a Deployment does not get on, where its conditions say so."""
+    told = [
+        f"{kind}: {text(found, 'reason')} {text(found, 'message')}".strip()
+        for kind, bad in (("Progressing", "False"), ("ReplicaFailure", "True"))
+        if (found := condition(document, kind)).get("status") == bad
+    ]
+    return "; ".join(told)
