@@ -157,6 +157,9 @@ def test_a_restart_counts_from_zero_and_is_told() -> None:
     assert found["preemptions_in_window"].last == 1
     assert found["tokens_stalled_s"].last == 0
     assert any("restarted" in problem for problem in made.problems)
+    # Nothing that the old life held is left: what the new one finished and holds has all arrived since.
+    arrived = _with(restarted, request_success_total=1, num_requests_running=2, num_requests_waiting=3)
+    assert _of(_scrapes(V32, arrived))["arrivals_per_s"].last == pytest.approx(2.0)
     # The new life's counters may already be higher than the old one's: the start time tells, the counter does not.
     overtaken = _with(restarted, generation_tokens_total=90_000)
     assert _of(_scrapes(V32, overtaken))["generation_tokens_per_s"].last == pytest.approx(18_000.0)

@@ -67,7 +67,11 @@ def _batch(engine: EngineScrapes, generated: list[Step], engine_steps: list[Hist
         # Multi-process exposition: each API server counts the step in which it got an output.
         source += "; a lower bound where several API servers share an engine"
     return [
-        signal("steps_per_s", [(step.end, step.observations / (step.end - step.start)) for step in engine_steps], f"count of {histogram}"),
+        signal(
+            "steps_per_s",
+            [(step.end, step.observations / (step.end - step.start)) for step in engine_steps],
+            f"count of {histogram}; steps without any output are not counted",
+        ),
         signal(
             "tokens_per_step",
             [(step.end, step.total / step.observations) for step in engine_steps if step.observations > 0],
