@@ -50,10 +50,11 @@ def _words(args: Sequence[str]) -> list[str]:
     words: list[str] = []
     for word in args:
         if " " in word and (" --" in word or "vllm" in word) and not word.lstrip().startswith(("{", "[")):
+            # What stands before is the shell itself (`sh -c`), what comes after are the script's own parameters.
             try:
-                words += shlex.split(word.replace("\\\n", " "), comments=True)
+                words = shlex.split(word.replace("\\\n", " "), comments=True)
             except ValueError:
-                words += word.split()
+                words = word.split()
         else:
             words.append(word)
     return words
