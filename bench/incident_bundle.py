@@ -16,6 +16,9 @@ import yaml
 
 AT = 1_700_000_000
 REPLICA = "engine-0"
+NODE = "node-0"
+KERNEL = re.compile(r"NVRM:|\bamdgpu [0-9a-f]{4}:|Out of memory: Killed process|Memory cgroup out of memory")
+"""Lines that only a kernel writes: they go into the node's kernel log."""
 GAUGES = {
     "kv_cache_usage_perc": "vllm:kv_cache_usage_perc",
     "gpu_cache_usage_perc": "vllm:gpu_cache_usage_perc",
@@ -29,7 +32,7 @@ NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 def write_bundle(folder: Path, evidence: Mapping[str, Any], version: str | None) -> None:
     """Leave a bundle of the row's evidence in folder."""
-    replica: dict[str, Any] = {"name": REPLICA}
+    replica: dict[str, Any] = {"name": REPLICA, "node": NODE}
     if version:
         replica["version"] = version
     if evidence.get("args"):
@@ -37,7 +40,10 @@ def write_bundle(folder: Path, evidence: Mapping[str, Any], version: str | None)
     document = {"apiVersion": "barostat.dev/v1alpha1", "kind": "Bundle", "engine": "vllm", "replicas": [replica]}
     (folder / "bundle.yaml").write_text(yaml.safe_dump(document))
     if logs := evidence.get("logs"):
-        _write(folder / "logs" / f"{REPLICA}.log", logs if isinstance(logs, str) else "\n".join(map(str, logs)))
+        lines = (logs if isinstance(logs, str) else "\n".join(map(str, logs))).splitlines()
+        for name, chosen in ((NODE, True), (REPLICA, False)):
+            if part := [line for line in lines if bool(KERNEL.search(line)) is chosen]:
+                _write(folder / "logs" / (f"{name}.kernel.log" if chosen else f"{name}.log"), "\n".join(part))
     metrics = evidence.get("metrics")
     if isinstance(metrics, Mapping) and (text := _exposition(metrics)):
         _write(folder / "metrics" / REPLICA / f"{AT}.prom", text)

@@ -23,18 +23,15 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
     Precedence of sources for one signal: metrics, the log's statistics lines, the resolved configuration.
     """
     at = recording.at
-    expositions = [(scrape.at, metrics.read(scrape.text), scrape.source) for scrape in replica.scrapes]
-    problems = [f"{source}: {problem}" for _, exposition, source in expositions for problem in exposition.problems]
-    vllm = [entry for entry in expositions if entry[1].is_vllm]
-    problems += [
-        f"{source}: not vLLM's metrics but {exposition.looks_like}" for _, exposition, source in expositions if not exposition.is_vllm
-    ]
-
-    by_metrics = metrics.signals(vllm)
+    expositions = sorted(((scrape.at, metrics.read(scrape.text), scrape.source) for scrape in replica.scrapes), key=lambda entry: entry[0])
+    digest = metrics.digest(expositions)
+    problems = list(digest.problems)
+    by_metrics = digest.signals
+    vllm = [exposition for _, exposition, _ in expositions if exposition.is_vllm]
     by_log = replica.log.signals(at) if replica.log is not None else {}
     before = replica.previous_log.signals(at, previous=True) if replica.previous_log is not None else {}
     version = _version(replica)
-    settings: Mapping[str, ConfigValue] = metrics.settings(vllm[-1][1]) if vllm else {}
+    settings: Mapping[str, ConfigValue] = metrics.settings(vllm[-1]) if vllm else {}
     resolved = vllm_config.resolve(
         args=replica.args,
         env=replica.env,
@@ -108,11 +105,11 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
     found += cards.signals(readings, None)
     found += host.signals([(reading.at, reading.values, reading.source) for reading in replica.host])
     if replica.kernel_log is not None:
-        found += replica.kernel_log.signals(recording.at)
+        found += replica.kernel_log.signals(recording.at).values()
     if recording.kubernetes:
         facts, trouble = kubernetes.signals(recording.kubernetes, replica.name, recording.at)
         found += facts
         problems += trouble
     if recording.gateway is not None:
-        found += recording.gateway.signals(recording.at)
+        found += recording.gateway.signals(recording.at).values()
     return [item for item in found if item is not None], problems

@@ -10,8 +10,6 @@ that have not yet grown to their usual length.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from barostat.core.diagnosis import Forecast
 from barostat.core.signal import Signal
 from barostat.core.window import Window
@@ -23,6 +21,8 @@ RECENT_S = 60.0
 MIN_POINTS = 3
 MIN_USAGE_RATIO = 0.15
 """Below this a slope is the noise of single requests."""
+STEADY_CORRELATION = 0.85
+"""Correlation of usage with time from which a climb counts as one: noise of the same size stays below."""
 CEILING_RATIO = 0.97
 """Full for practical purposes: the next request's blocks are not there."""
 
@@ -65,10 +65,15 @@ def forecast(window: Window) -> Forecast:
 
 
 def _rises_steadily(usage: Signal) -> bool:
-    """True if the later half is above the earlier one and most steps go up."""
-    steps = [later.value - earlier.value for earlier, later in pairwise(usage.points)]
-    up = sum(1 for step in steps if step > 0)
-    return up >= 0.6 * len(steps) and usage.last >= usage.high - 0.05
+    """True if time explains most of the usage (correlation), and it still stands near its highest."""
+    slope = usage.slope_per_s() or 0.0
+    at = sum(point.at for point in usage.points) / len(usage.points)
+    time_spread = sum((point.at - at) ** 2 for point in usage.points)
+    value_spread = sum((point.value - usage.mean) ** 2 for point in usage.points)
+    if value_spread <= 0:
+        return False
+    correlation = slope * (time_spread / value_spread) ** 0.5
+    return correlation >= STEADY_CORRELATION and usage.last >= usage.high - 0.05
 
 
 def _growth_per_s(running: Signal) -> float:

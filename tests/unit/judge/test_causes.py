@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barostat.catalog.signals import signal
 from barostat.core.diagnosis import CAUSES, VARIANTS
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
@@ -18,7 +19,9 @@ BY_NAME = {cause.name: cause for cause in causes()}
 def case(present: str = "", absent: str = "") -> Case:
     verdicts: dict[str, Verdict] = {name: Present(f"{name} seen", ()) for name in present.split()}
     verdicts |= {name: Absent(f"{name} not seen") for name in absent.split()}
-    return Case(Window("r", 0.0), verdicts)
+    queue = signal("waiting_requests", [(0.0, 0.0)], "test")
+    assert queue is not None
+    return Case(Window("r", 0.0, {queue.name: queue}), verdicts)
 
 
 def named(case: Case) -> str:

@@ -36,6 +36,8 @@ def judge(case: Case) -> Judgement:
     if case.present("engine-busy"):
         if harm := case.present(*HARM):
             return Cleared(case.because(harm[0]))
+        if case.window.fresh("waiting_requests") is None:
+            return Open("requests run, but the queue was not measured", ("waiting_requests",))
         return Claim(
             confidence=case.confidence("engine-busy") * 0.9,
             severity="none",
