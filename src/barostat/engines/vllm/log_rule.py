@@ -54,18 +54,20 @@ HARMLESS_EXCEPTIONS = frozenset(
 # Function names (and words) by phase. Capture lies inside start-up, so it is asked first.
 _CAPTURE = (
     "capture_model", "compile_or_warm_up_model", "_dummy_sampler_run", "_dummy_pooler_run", "_capture_cudagraphs", "capture_graphs",
-    "warming up", "cuda_graph", "cudagraph", "CUDAGraph", "graph_capture", "torch.cuda.graph", "_warm_up", "kernel_warmup", "Capturing",
+    "warming up", "cuda_graph", "cudagraph", "CUDAGraph", "graph_capture", "torch.cuda.graph", "_warm_up", "kernel_warmup",
+    "Capturing",
 )  # fmt: skip
 _STARTUP = (
-    "load_model", "profile_run", "determine_available_memory", "determine_num_available_blocks", "initialize_kv_cache",
-    "init_device", "initialize_from_config", "_initialize_kv_caches", "initialize_cache", "load_weights", "create_weights", "_init_executor",
-    "make_layers",    "process_weights_after_loading", "initialize_model", "_allocate_kv_cache", "profile_num_available_blocks", "_init_cache_engine",
-    "allocate_gpu_cache", "init_worker", "model_loader", "profile_torch_run", "_dummy_run", "from_engine_args", "profile_multimodal",
-    "vit_attn_wrappers", "CacheEngine",
+    "load_model", "profile_run", "determine_available_memory", "determine_num_available_blocks", "initialize_kv_cache", "init_device",
+    "initialize_from_config", "_initialize_kv_caches", "initialize_cache", "load_weights", "create_weights", "_init_executor",
+    "make_layers", "process_weights_after_loading", "initialize_model", "_allocate_kv_cache", "profile_num_available_blocks",
+    "_init_cache_engine", "allocate_gpu_cache", "init_worker", "model_loader", "profile_torch_run", "_dummy_run", "from_engine_args",
+    "profile_multimodal", "vit_attn_wrappers", "CacheEngine",
 )  # fmt: skip
 _SERVING = (
     "execute_model", "sample_tokens", "run_busy_loop", "_process_engine_step", "step_with_batch_queue", "_execute_worker_rpc",
-    "step_async", "run_engine_loop", "engine_step", "run_output_handler", "create_completion", "create_chat_completion", "_preprocess", "worker_busy_loop",
+    "step_async", "run_engine_loop", "engine_step", "run_output_handler", "create_completion", "create_chat_completion",
+    "_preprocess", "worker_busy_loop",
 )  # fmt: skip
 
 
