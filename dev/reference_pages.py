@@ -28,7 +28,8 @@ SECTION = re.compile(r"^(Meaning|Impact|Evidence|Not evidence|Mitigation|Source|
 
 
 def _page(name: str, title: str, text: str, extra: str = "") -> str:
-    return f"## {name}\n\n*{title}.*\n\n{extra}{SECTION.sub(r'**\1.**', text)}\n"
+    body = SECTION.sub(r"**\1.**", text)
+    return f"## {name}\n\n*{title}.*\n\n{extra}{body}\n"
 
 
 def causes_page() -> str:
