@@ -42,6 +42,7 @@ _ALL: list[SignalKind] = [
         "ratio",
         kv_usage_ratio="share of the KV pool that running requests hold (evictable cached blocks count as free)",
         prefix_hit_ratio="prefix-cache hits over queries, in tokens, within the window",
+        prefix_hit_step_ratio="the same, as a series between scrapes",
     ),
     *_kinds(
         "tokens",

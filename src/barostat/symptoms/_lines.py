@@ -11,6 +11,9 @@ from barostat.core.window import Window
 QUOTE_LENGTH = 90
 """A quoted line longer than this is cut: the evidence keeps all of it."""
 
+EARLIER_LIFE_CONFIDENCE = 0.85
+"""What only the log before a restart tells explains that restart; whether it goes on is another question."""
+
 
 def quote(text: str, length: int = QUOTE_LENGTH) -> str:
     """The text on one line, cut to `length`."""
@@ -42,4 +45,6 @@ def counted(window: Window, names: Sequence[str], *, seen: str, none: str, confi
     because = f"{seen}{times(first.last)}"
     if first.detail:
         because += f": {quote(first.detail)}"
+    if first.name.startswith("previous_"):
+        because, confidence = f"{because} (in the log before the restart)", min(confidence, EARLIER_LIFE_CONFIDENCE)
     return Present(because, tuple(signal.evidence(window.at) for signal in hits), confidence)

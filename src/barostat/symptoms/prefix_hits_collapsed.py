@@ -5,7 +5,7 @@ blocks are what a full pool gives up first: they count as free, and every new re
 
 Impact: prompts are computed in full again: more prefill work, slower first tokens, on a pool that is short already.
 
-Evidence: prefix_hit_ratio, later against earlier in the window, from a level that mattered.
+Evidence: prefix_hit_step_ratio, later against earlier in the window, from a level that mattered.
 
 Not evidence: a low rate that was always low. A new release of the application with another system prompt (the rate
 falls with the pool half empty). A restart: the cache begins empty.
@@ -24,6 +24,7 @@ from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._halves import TOO_FEW, change
 
+NEEDS_ANY = ("prefix_hit_step_ratio", "prefix_hit_ratio")
 MATTERED_RATIO = 0.2
 """A hit rate below this had little to lose."""
 COLLAPSE_RATIO = 0.5
@@ -31,7 +32,9 @@ COLLAPSE_RATIO = 0.5
 
 def judge(window: Window) -> Verdict:
     """Present if the hit rate fell to half or less."""
-    hits = window["prefix_hit_ratio"]
+    hits = window.fresh("prefix_hit_step_ratio") or window.fresh("prefix_hit_ratio")
+    if hits is None:
+        return Unknown("prefix-cache hits were not measured", NEEDS_ANY)
     moved = change(hits)
     if moved is None:
         return Unknown(TOO_FEW)
@@ -41,4 +44,4 @@ def judge(window: Window) -> Verdict:
     return Absent(f"prefix-cache hits at {moved.later:.0%} of prompt tokens, before {moved.earlier:.0%}", evidence)
 
 
-SYMPTOM = Symptom(name="prefix-hits-collapsed", title="prefix-cache hits collapsed", judge=judge, needs=("prefix_hit_ratio",))
+SYMPTOM = Symptom(name="prefix-hits-collapsed", title="prefix-cache hits collapsed", judge=judge, needs_any=NEEDS_ANY)

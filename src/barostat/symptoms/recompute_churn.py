@@ -58,7 +58,7 @@ def judge(window: Window) -> Verdict:
     again = per_s * (prompt.mean + output.mean / 2.0)
     share = again / (again + useful)
     evidence = (*seen.evidence, prompt.evidence(window.at, prompt.mean), output.evidence(window.at, output.mean))
-    hits = window.fresh("prefix_hit_ratio")
+    hits = _first(window, "prefix_hit_step_ratio", "prefix_hit_ratio")
     moved = change(hits) if hits is not None else None
     lost = moved is not None and moved.ratio <= HITS_LOST_RATIO
     if hits is not None:

@@ -1,0 +1,39 @@
+"""Who waits for whom between the API server's process and the engine core's."""
+
+from __future__ import annotations
+
+from barostat.core.signal import Signal
+from barostat.core.window import Window
+from barostat.symptoms._holding import holding, recent_mean, together
+from barostat.symptoms._queue import computed_tokens_per_step, queue, step_budget_tokens
+
+FULL_CORE = 0.9
+NEARLY_FULL_CORE = 0.8
+"""A Python process is bound by one core. Where several processes share few cores it saturates below 1."""
+CORE_SLACK = 0.8
+"""An engine core process that uses less than this waits for work some of the time."""
+LIGHT_STEP_RATIO = 0.5
+"""Steps that use less than half of their token budget could have taken more, had it been there."""
+
+
+def engine_has_slack(window: Window) -> bool | None:
+    """True if the engine core waits for work, False if it is busy with a queue of its own, None where neither is measured."""
+    core, waiting = window.fresh("engine_core_cpu_cores"), queue(window)
+    queued = holding(together(waiting), lambda waits: waits > 0).holds if waiting is not None else None
+    if core is not None and recent_mean(core) < CORE_SLACK:
+        return True
+    if queued:
+        return False
+    tokens, budget = computed_tokens_per_step(window), step_budget_tokens(window)
+    if queued is False and tokens is not None and budget is not None and tokens < LIGHT_STEP_RATIO * budget:
+        return True
+    return None
+
+
+def server_confidence(api: Signal, slack: bool | None) -> float | None:
+    """How sure it is that the API server's process is the limit; None where it is not saturated."""
+    held = holding(together(api), lambda cores: cores >= NEARLY_FULL_CORE)
+    if not held.holds:
+        return None
+    confidence = held.confidence if recent_mean(api) >= FULL_CORE else min(held.confidence, 0.75)
+    return confidence if slack else min(confidence, 0.6)

@@ -1,0 +1,33 @@
+"""The pod was evicted, or its node ran short of memory or disk.
+
+Meaning: the kubelet ended the pod to save the node: memory, disk or process ids ran short.
+
+Impact: requests in flight are lost; the pod is not restarted in place.
+
+Evidence: status.reason Evicted with its message; eviction events.
+
+Not evidence: OOMKilled: there the container's own limit was passed, the node may have had room. GPU memory: the
+kubelet does not know it.
+
+Mitigation: set memory requests equal to limits, mind /dev/shm, model downloads and logs on ephemeral storage; find
+out who filled the node.
+
+Source: kubelet node-pressure eviction.
+"""
+
+from __future__ import annotations
+
+from barostat.core.symptom import Symptom
+from barostat.core.verdict import Verdict
+from barostat.core.window import Window
+from barostat.symptoms._lines import counted
+
+LINES = ("pod_evicted",)
+
+
+def judge(window: Window) -> Verdict:
+    """Present if the pod was evicted."""
+    return counted(window, LINES, seen="the pod was evicted", none="no eviction")
+
+
+SYMPTOM = Symptom(name="evicted", title="the pod was evicted", judge=judge, needs=LINES)

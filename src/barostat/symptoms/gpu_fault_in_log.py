@@ -1,0 +1,34 @@
+"""The engine's log says that the card failed: uncorrectable ECC, lost from the bus, fabric not ready.
+
+Meaning: the driver told the engine that the card or the link between cards is unusable.
+
+Impact: the engine dies, and dies again on the same node.
+
+Evidence: "uncorrectable ECC error encountered", "GPU is lost" or "fallen off the bus", CUDA error 802 (fabric not
+initialised).
+
+Not evidence: "illegal memory access" or a device-side assert: those are programs' faults unless the card's own
+counters say otherwise (gpu-program-error).
+
+Mitigation: take the pod off the node and hand the node to its owner (cordon; reset or replace the card). Tuning the
+engine does not help.
+
+Source: CUDA runtime errors 214, 802; HIP equivalents; NVIDIA fabric manager.
+"""
+
+from __future__ import annotations
+
+from barostat.core.symptom import Symptom
+from barostat.core.verdict import Verdict
+from barostat.core.window import Window
+from barostat.symptoms._lines import counted
+
+LINES = ("log_gpu_fault", "previous_log_gpu_fault")
+
+
+def judge(window: Window) -> Verdict:
+    """Present if the log tells of a failed card."""
+    return counted(window, LINES, seen="the GPU failed", none="no line about a failed GPU")
+
+
+SYMPTOM = Symptom(name="gpu-fault-in-log", title="the engine reports a broken GPU", judge=judge, needs_any=LINES)
