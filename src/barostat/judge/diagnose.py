@@ -32,6 +32,10 @@ SURE_ENOUGH = 0.45
 """A claim below this names a suspicion, not a cause."""
 
 
+FIRST_LOAD_RANK = 30
+"""Causes below this rank are failures (a dead card, a refused start), from it on load."""
+
+
 def diagnose(recording: Recording) -> Report:
     """The report on every replica of a recording, and on the fleet. Pure: the same recording gives the same report."""
     replicas = tuple(_replica(recording, replica) for replica in recording.replicas)
@@ -128,7 +132,9 @@ def _ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName
         for name, (rank, judgement) in judged.items()
         if isinstance(judgement, Cleared) and name != chosen and not (chosen.startswith("healthy") and name.startswith("healthy"))
     ]
-    plausible = sorted(cleared, key=lambda entry: (entry[0] < 30, entry[0], entry[1]))
+    # Beside a failure one thinks of other failures first, beside pressure of other pressure.
+    failed = judged[chosen][0] < FIRST_LOAD_RANK if chosen in judged else False
+    plausible = sorted(cleared, key=lambda entry: ((entry[0] < FIRST_LOAD_RANK) is not failed, entry[0], entry[1]))
     return tuple(RuledOut(name, because) for _, name, because in plausible if because)
 
 
