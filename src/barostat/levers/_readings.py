@@ -1,0 +1,143 @@
+"""What several levers read out of a situation: what runs, what one request takes, what is set, which version has which argument."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from barostat.catalog.vllm_flags import FLAGS, has_flag
+from barostat.core.config import ConfigValue
+from barostat.core.diagnosis import CauseName
+from barostat.core.lever import NotApplicable, Situation
+from barostat.core.window import Window
+
+KV_CAUSES: tuple[CauseName, ...] = ("kv-preemption-thrash", "kv-admission-queueing")
+GIB = 1024**3
+# 90th and 95th percentile of a normal distribution, in standard deviations.
+_P90_OVER_P95 = 1.2816 / 1.6449
+
+
+def mean_of(window: Window, name: str) -> float | None:
+    """Mean of a fresh signal, or None."""
+    found = window.fresh(name)
+    return None if found is None else found.mean
+
+
+def last_of(window: Window, name: str) -> float | None:
+    """Latest value of a fresh signal, or None."""
+    found = window.fresh(name)
+    return None if found is None else found.last
+
+
+def detail_of(window: Window, *names: str) -> str:
+    """What goes with the first of these signals that is fresh, above 0 and has a detail; else empty."""
+    for name in names:
+        found = window.fresh(name)
+        if found is not None and found.last > 0 and found.detail:
+            return found.detail
+    return ""
+
+
+def achieved_running(window: Window) -> float | None:
+    """How many requests really run at once: the mean over the readings in which any did; None where that was not measured."""
+    found = window.fresh("running_requests")
+    busy = [value for value in found.values if value > 0] if found is not None else []
+    return sum(busy) / len(busy) if busy else None
+
+
+def request_tokens_p90(window: Window) -> float | None:
+    """90th percentile of prompt plus output tokens of one request, or None.
+
+    From the medians and 95th percentiles of both, taken as independent and near normal: medians add, spreads add as squares.
+    """
+    prompt, output = last_of(window, "prompt_tokens_p50"), last_of(window, "output_tokens_p50")
+    prompt_p95, output_p95 = last_of(window, "prompt_tokens_p95"), last_of(window, "output_tokens_p95")
+    if prompt is None or output is None:
+        return None
+    spread = math.hypot(max(0.0, (prompt_p95 or prompt) - prompt), max(0.0, (output_p95 or output) - output))
+    return prompt + output + _P90_OVER_P95 * spread
+
+
+def running_target(window: Window) -> tuple[int, str] | None:
+    """How many requests should run at once so that thrash ends, and the numbers it came from; None where there is nothing to cut.
+
+    25 to 50 % below what really runs; within that, what the pool holds of requests at their 90th percentile, where both are known.
+    """
+    achieved = achieved_running(window)
+    if achieved is None or achieved < 2:
+        return None
+    most, least = math.floor(0.75 * achieved), max(1, math.floor(0.5 * achieved))
+    pool, tokens = last_of(window, "kv_pool_tokens"), request_tokens_p90(window)
+    if pool is None or not tokens:
+        return max(1, most), f"{achieved:.0f} requests run at once in this pool: 25 % fewer"
+    fit = math.floor(pool / tokens)
+    target = max(1, min(most, max(least, fit)))
+    return (
+        target,
+        f"{achieved:.0f} run at once; the pool of {count(pool)} tokens holds {fit} of {count(tokens)} tokens (their 90th percentile)",
+    )
+
+
+def setting(window: Window, name: str) -> ConfigValue | None:
+    """A setting of the engine, or None where nothing tells it."""
+    return window.config.get(name)
+
+
+def given(window: Window, name: str) -> bool:
+    """True if somebody set it: it is no default."""
+    found = window.config.get(name)
+    return found is not None and found.provenance != "version-default"
+
+
+def is_cpu(window: Window) -> bool:
+    """True for vLLM's CPU backend, where the pool lies in host memory."""
+    return window.config.get("VLLM_CPU_KVCACHE_SPACE") is not None or (window.version is not None and "+cpu" in window.version.text)
+
+
+def lacks(lever: str, situation: Situation, flag_name: str) -> NotApplicable | None:
+    """The refusal if this engine's version lacks the argument, or may lack it; None if it has it."""
+    flag = FLAGS[flag_name]
+    version = situation.window.version
+    has = has_flag(flag_name, version)
+    if has or (has is None and not flag.gone and flag.since in ("", "0.1.0")):
+        return None
+    if version is None:
+        return NotApplicable(lever, f"{flag.option} needs vLLM >= {flag.since}, and this engine's version is not known")
+    if flag.gone and version.at_least(flag.gone):
+        return NotApplicable(lever, f"{flag.option} does not exist since vLLM {flag.gone} (this engine is {version})")
+    return NotApplicable(lever, f"{flag.option} needs vLLM >= {flag.since} (this engine is {version})")
+
+
+def number_in(pattern: str, text: str) -> float | None:
+    """The first group of the pattern in the text as a number (thousands commas allowed), or None."""
+    match = re.search(pattern, text)
+    try:
+        return float(match[1].replace(",", "").rstrip(".")) if match else None
+    except ValueError:
+        return None
+
+
+def workload_of(replica: str) -> str:
+    """The workload that a pod belongs to, as kubectl names it, read off the pod's name; a place to fill in where the name does not tell."""
+    if match := re.fullmatch(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}", replica):
+        return f"deployment/{match[1]}"
+    if match := re.fullmatch(r"([a-z0-9.-]+)-\d{1,3}", replica):
+        return f"statefulset/{match[1]}"
+    return "deployment/<name>"
+
+
+def count(value: float) -> str:
+    """A count for a person: 12,288."""
+    return f"{value:,.0f}"
+
+
+def round_up_tokens(value: float) -> int:
+    """The next round number of tokens: a multiple of 256 from 1024 on, of 64 below."""
+    step = 256 if value >= 1024 else 64
+    return max(step, math.ceil(value / step) * step)
+
+
+def round_down_tokens(value: float) -> int:
+    """The round number of tokens below: a multiple of 256 from 1024 on, of 16 below."""
+    step = 256 if value >= 1024 else 16
+    return max(step, math.floor(value / step) * step)

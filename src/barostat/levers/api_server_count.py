@@ -1,0 +1,44 @@
+"""More processes parse HTTP and tokenize.
+
+Meaning: --api-server-count is the number of API server processes before the engine core; one of them is one Python process on one core.
+When: host-bound in the tokenizer or the API server, and the container has cores to spare.
+Not when: the container has no core to spare: raise its CPU limit first.
+Undo: restore the former value; drain first. With more than one, the statistics line of the log is off.
+Proof: the busiest API server process falls below one core; tokens per second rise.
+Source: vLLM 0.33.0 vllm/entrypoints/cli/serve.py (api_server_count follows data_parallel_size since 0.15.0).
+"""
+
+from __future__ import annotations
+
+from barostat.catalog.vllm_behaviours import behaves
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import lacks, last_of
+
+NAME = "api-server-count"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """Twice the present number, within the container's cores."""
+    window = situation.window
+    if (refusal := lacks(NAME, situation, "api_server_count")) is not None:
+        return refusal
+    now = window.config.number("api_server_count")
+    if now is None:
+        follows = behaves("api-servers-follow-data-parallel", window.version)
+        now = (window.config.number("data_parallel_size") or 1.0) if follows else 1.0
+    target = max(2, int(2 * now))
+    cores = last_of(window, "cpu_limit_cores")
+    if cores is not None and target + 1 > cores:
+        target = int(cores) - 1
+    if target <= now:
+        return NotApplicable(NAME, f"{now:.0f} API servers and an engine core fill the container's {cores:.0f} cores")
+    busy = last_of(window, "api_server_cpu_cores")
+    seen = (
+        f"the busiest API server takes {busy:.2f} of one core"
+        if busy is not None
+        else f"{now:.0f} process{'es' if now > 1 else ''} tokenize now"
+    )
+    return Proposal(NAME, f"--api-server-count {target}", seen, True, 30)
+
+
+LEVER = Lever(NAME, "more API server processes", "host", ("host-bound",), propose)

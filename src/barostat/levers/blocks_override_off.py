@@ -1,0 +1,34 @@
+"""The pool has the size that the card has room for, and not one that somebody typed in.
+
+Meaning: --num-gpu-blocks-override sets the number of blocks whatever the memory is. It is a knob for tests.
+When: KV pressure, or a pool too small, on an engine that has it set.
+Not when: it is not set.
+Undo: put it back.
+Proof: the pool logged at start is that of the memory profile.
+Source: vLLM 0.33.0 kv_cache_planning (override).
+"""
+
+from __future__ import annotations
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import KV_CAUSES, count, given, setting
+
+NAME = "blocks-override-off"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """Remove the argument where it is set."""
+    found = setting(situation.window, "num_gpu_blocks_override")
+    blocks = situation.window.config.number("num_gpu_blocks_override")
+    if found is None or blocks is None or not given(situation.window, "num_gpu_blocks_override"):
+        return NotApplicable(NAME, "the number of blocks is not set by hand")
+    return Proposal(
+        NAME,
+        f"remove --num-gpu-blocks-override (now {blocks:.0f})",
+        f"{count(blocks)} blocks were set by hand, whatever memory there is",
+        True,
+        25,
+    )
+
+
+LEVER = Lever(NAME, "let the memory size the pool", "supply", (*KV_CAUSES, "kv-pool-too-small"), propose)

@@ -1,0 +1,42 @@
+"""Long prompts are computed in pieces beside the decodes.
+
+Meaning: chunked prefill is on by default since vLLM 0.8.0; somebody may have switched it off.
+When: it is off.
+Not when: it is on already.
+Undo: --no-enable-chunked-prefill.
+Proof: the 99th percentile of the inter-token latency falls when long prompts arrive.
+Source: vLLM 0.8.0 EngineArgs; 0.11.1 is the first that lets it be switched off again.
+"""
+
+from __future__ import annotations
+
+from barostat.catalog.vllm_behaviours import behaves
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import KV_CAUSES, setting
+
+NAME = "chunked-prefill-on"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """Switch it on where it is known to be off and the version listens."""
+    found = setting(situation.window, "enable_chunked_prefill")
+    version = situation.window.version
+    if behaves("chunked-prefill-forced", version):
+        return NotApplicable(NAME, f"vLLM {version} has it on for every generative model, whatever the argument says", classic=True)
+    if found is not None and found.value is False and found.provenance != "version-default":
+        return Proposal(
+            NAME, "--enable-chunked-prefill", f"{found.source} switched it off: a long prompt takes a step of its own", True, 29
+        )
+    if behaves("chunked-prefill-default", version) is False and (found is None or found.value is not True):
+        if situation.cause != "prefill-bound":
+            return NotApplicable(NAME, f"it is off by default in vLLM {version}, and does not change what the pool holds", classic=True)
+        return Proposal(NAME, "--enable-chunked-prefill", f"it is off by default in vLLM {version}", True, 29)
+    why = (
+        "it is on already: it is the default since vLLM 0.8.0"
+        if version is not None
+        else "it is the default since vLLM 0.8.0, and nothing shows that it is off"
+    )
+    return NotApplicable(NAME, why, classic=True)
+
+
+LEVER = Lever(NAME, "chunked prefill on", "supply", (*KV_CAUSES, "prefill-bound"), propose)

@@ -1,0 +1,53 @@
+"""The next hang of a collective says which rank and which link it is.
+
+Meaning: NCCL_DEBUG=INFO (RCCL reads the same) logs the transport of every pair of ranks; NCCL_P2P_DISABLE=1 keeps to the path through the
+host.
+When: a collective does not return, or ranks cannot connect. Without peer-to-peer it is slower: a test, not a cure.
+Not when: one card alone serves.
+Undo: remove the variables.
+Proof: the engine starts, or the log names the pair that does not answer.
+Source: NCCL environment variables; vLLM 0.32.0 --disable-custom-all-reduce.
+"""
+
+from __future__ import annotations
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+
+NAME = "collective-debug"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """Logging first; without peer-to-peer where logging is on already."""
+    config = situation.window.config
+    if situation.variant != "collective":
+        return NotApplicable(NAME, "no collective hangs")
+    debug, no_p2p = config.get("NCCL_DEBUG"), config.get("NCCL_P2P_DISABLE")
+    if debug is None:
+        return Proposal(
+            NAME,
+            "env: [{name: NCCL_DEBUG, value: INFO}, {name: NCCL_P2P_DISABLE, value: '1'}]",
+            "the ranks do not find each other, and the log does not say why",
+            True,
+            30,
+        )
+    if no_p2p is None:
+        return Proposal(
+            NAME,
+            "env: [{name: NCCL_P2P_DISABLE, value: '1'}]",
+            f"{debug.source} is on; the path between cards is the next suspect",
+            True,
+            30,
+        )
+    off = config.get("disable_custom_all_reduce")
+    if off is None or off.value is not True:
+        return Proposal(
+            NAME,
+            "--disable-custom-all-reduce",
+            "the path between cards is off already; vLLM's own all-reduce is the next suspect",
+            True,
+            31,
+        )
+    return NotApplicable(NAME, "logging is on, and peer-to-peer and the custom all-reduce are off already: the log names the pair")
+
+
+LEVER = Lever(NAME, "find the link that hangs", "advice", ("hung-engine",), propose)

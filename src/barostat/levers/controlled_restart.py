@@ -1,0 +1,36 @@
+"""A replica that gives no tokens is out of rotation and starts anew.
+
+Meaning: take it out of the routing, then delete the pod (or stop the process); what it holds is lost either way.
+When: the engine hangs: requests run and no token comes, whatever /health says.
+Not when: it is slow under load: a restart drops the cache and makes the others slower.
+Undo: none; the new process is the old configuration.
+Proof: a request of one token is answered; tokens are counted again.
+Source: vLLM 0.33.0 /health looks at the engine process, not at its progress.
+"""
+
+from __future__ import annotations
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import last_of
+
+NAME = "controlled-restart"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """The command for this replica; a stopped process is continued instead."""
+    window = situation.window
+    if (last_of(window, "engine_core_stopped") or 0) > 0:
+        return Proposal(
+            NAME,
+            "kill -CONT <pid of VLLM::EngineCore>",
+            "the engine core is stopped (state T), not broken: it goes on where it was",
+            False,
+            10,
+        )
+    stalled = last_of(window, "tokens_stalled_s")
+    seen = f"no token for {stalled:.0f} s while requests run" if stalled is not None else "requests run and no token comes"
+    change = f"kubectl delete pod {window.replica} --grace-period=60 (a local engine: stop and start it)"
+    return Proposal(NAME, change, f"{seen}; it does not come back by itself", True, 20)
+
+
+LEVER = Lever(NAME, "restart the hung replica", "supply", ("hung-engine",), propose)

@@ -1,0 +1,40 @@
+"""The engine takes less host memory.
+
+Meaning: arguments that put KV blocks, weights or images into host memory are taken back.
+When: killed for host memory while one of them is set.
+Not when: none is set: then loading or the tokenizer takes it, and the limit is too low.
+Undo: restore the argument.
+Proof: the container's memory falls by what the argument took; no OOMKilled.
+Source: vLLM 0.33.0 CacheConfig.kv_offloading_size, OffloadConfig; V0 allocates --swap-space per card as pinned memory.
+"""
+
+from __future__ import annotations
+
+from barostat.catalog.vllm_behaviours import behaves
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import given
+
+NAME = "host-memory-less"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """Half the largest consumer that is set, or none of it."""
+    window = situation.window
+    if given(window, "kv_offloading_size") and (size := window.config.number("kv_offloading_size")):
+        return Proposal(
+            NAME,
+            f"--kv-offloading-size {max(1, int(size) // 2)}",
+            f"{size:g} GiB of KV cache lie in host memory, and its use can double",
+            True,
+            22,
+        )
+    if given(window, "cpu_offload_gb") and (size := window.config.number("cpu_offload_gb")):
+        return Proposal(NAME, f"--cpu-offload-gb {size / 2:g}", f"{size:g} GiB of weights lie in host memory per card", True, 23)
+    if given(window, "swap_space") and window.config.number("swap_space"):
+        if behaves("v1-default", window.version):
+            return NotApplicable(NAME, "--swap-space takes no memory on the V1 engine", classic=True)
+        return Proposal(NAME, "remove --swap-space", "the V0 engine pins that much host memory per card", True, 24)
+    return NotApplicable(NAME, "no argument is known that puts KV blocks or weights into host memory")
+
+
+LEVER = Lever(NAME, "less host memory", "host", ("host-oom",), propose)

@@ -1,0 +1,51 @@
+"""The pool has exactly the size that the card has room for.
+
+Meaning: --kv-cache-memory-bytes sets the pool per card; the memory accounting and --gpu-memory-utilization no longer count.
+When: the card has memory free beside a pool under pressure; or serving runs out of memory and the pool should give a known amount back.
+Not when: before vLLM 0.10.2; where the pool's present size is not in the log.
+Undo: remove the argument; drain first.
+Proof: the log shows the new pool; no out-of-memory in a sustained run.
+Source: vLLM 0.10.2 CacheConfig.kv_cache_memory_bytes, GPUWorker.determine_available_memory.
+"""
+
+from __future__ import annotations
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import GIB, given, is_cpu, lacks, last_of
+
+NAME = "kv-cache-memory-bytes"
+SPARE_GIB = 2.0
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """The pool plus what is free less 2 GiB; or, out of memory while serving, the pool less 1 GiB."""
+    window = situation.window
+    if (refusal := lacks(NAME, situation, "kv_cache_memory_bytes")) is not None:
+        return refusal
+    if is_cpu(window) or given(window, "num_gpu_blocks_override"):
+        return NotApplicable(NAME, "the pool's size is not set by the card's memory here")
+    pool_gib = window.config.number("available_kv_cache_memory_gib")
+    if pool_gib is None or pool_gib <= 0:
+        return NotApplicable(NAME, "the pool's present size in bytes is not in the log")
+    if situation.cause == "gpu-oom":
+        if situation.variant != "serving" or pool_gib <= 2:
+            return NotApplicable(NAME, "the pool is not what should give memory back here")
+        return Proposal(
+            NAME, f"--kv-cache-memory-bytes {int((pool_gib - 1) * GIB)}", f"the pool has {pool_gib:g} GiB; 1 GiB less stays free", True, 26
+        )
+    free = last_of(window, "gpu_memory_free_bytes")
+    if free is None:
+        return NotApplicable(NAME, "the free memory of the card was not measured")
+    gain = free / GIB - SPARE_GIB
+    if gain < 0.05 * pool_gib:
+        return NotApplicable(NAME, f"the card has {free / GIB:.1f} GiB free, which peaks and fragmentation need")
+    return Proposal(
+        NAME,
+        f"--kv-cache-memory-bytes {int((pool_gib + gain) * GIB)}",
+        f"{free / GIB:.1f} GiB are free beside a pool of {pool_gib:g} GiB",
+        True,
+        51,
+    )
+
+
+LEVER = Lever(NAME, "set the pool in bytes", "supply", ("kv-preemption-thrash", "kv-admission-queueing", "gpu-oom"), propose)

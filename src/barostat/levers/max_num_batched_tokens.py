@@ -1,0 +1,47 @@
+"""The token budget of a step fits the work.
+
+Meaning: --max-num-batched-tokens bounds the tokens of one step, and with it the activation peak that is reserved at start.
+When: prefill-bound: steps are full of prompt tokens and the queue grows while the pool has room: up. Out of GPU memory: down.
+Not when: KV pressure. The budget limits tokens per step, not tokens that stay in the pool; measured, a quarter of it left preemptions as
+they were
+(142 to 134).
+Undo: restore the former value; drain first.
+Proof: prompt tokens per second rise and the queue shrinks; the inter-token latency may rise: that is the price.
+Source: vLLM 0.32.0 Scheduler.schedule, GPUWorker.determine_available_memory.
+"""
+
+from __future__ import annotations
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import KV_CAUSES, count, last_of
+
+NAME = "max-num-batched-tokens"
+MOST = 16_384
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """Twice the budget up to 16,384 for prefill, half of it for memory, and the reason why not for KV pressure."""
+    window = situation.window
+    if situation.cause in KV_CAUSES:
+        why = "it bounds the tokens of one step, not the tokens that stay in the pool: lowering it does not reduce KV demand"
+        return NotApplicable(NAME, why, classic=True)
+    now = last_of(window, "max_batched_tokens") or window.config.number("max_num_batched_tokens")
+    if now is None:
+        return NotApplicable(NAME, "the present token budget is not known")
+    if situation.cause == "prefill-bound":
+        if now >= MOST:
+            return NotApplicable(
+                NAME, f"the budget is {count(now)} tokens already: a bigger one hardly speeds prefill and stalls the decodes"
+            )
+        target = int(min(MOST, 2 * now))
+        return Proposal(
+            NAME, f"--max-num-batched-tokens {target}", f"the steps are full at {count(now)} tokens while prompts wait", True, 30
+        )
+    slots = window.config.number("max_num_seqs") or 256
+    target = max(int(now) // 2, int(slots), 512)
+    if target >= now:
+        return NotApplicable(NAME, f"the budget of {count(now)} tokens cannot be lowered below the {count(slots)} slots")
+    return Proposal(NAME, f"--max-num-batched-tokens {target}", f"the activation peak is that of a step of {count(now)} tokens", True, 32)
+
+
+LEVER = Lever(NAME, "the token budget of a step", "demand", ("prefill-bound", "gpu-oom", *KV_CAUSES), propose)

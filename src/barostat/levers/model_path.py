@@ -1,0 +1,46 @@
+"""The model can be had under the name that is given.
+
+Meaning: the name is wrong, the repository is gated or private, the volume lacks the files, or there is no way to the hub.
+When: the log says that the model, its configuration or its tokenizer was not found or not allowed.
+Not when: the model was loaded.
+Undo: restore the former name.
+Proof: the log shows the weights loading.
+Source: Hugging Face hub errors (401, 403, 404, offline); vLLM ModelConfig.
+"""
+
+from __future__ import annotations
+
+import re
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import detail_of
+
+NAME = "model-path"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """The kind of failure that the line tells, with the line to change."""
+    window = situation.window
+    if situation.variant != "model":
+        return NotApplicable(NAME, "the model was found")
+    line = detail_of(window, "log_model_not_found")
+    found = window.config.get("model")
+    model = str(found.value) if found is not None else "the model"
+    if re.search(r"40[13] Client|[Gg]ated|Unauthorized|Forbidden", line):
+        change = "env: [{name: HF_TOKEN, valueFrom: {secretKeyRef: {name: <secret>, key: token}}}]"
+        return Proposal(NAME, change, f"{model} is gated or private, and the engine has no token that may read it", True, 20)
+    if re.search(r"onnect|imed out|resolve|offline|Max retries|outgoing traffic", line):
+        change = f"mount the files of {model} into the pod and serve that path (HF_HUB_OFFLINE=1)"
+        return Proposal(NAME, change, "the engine cannot reach the hub", True, 20)
+    if re.search(r"architecture|not recognize|not supported", line):
+        return Proposal(NAME, f"use a vLLM that supports {model}", "this version does not know the model's architecture", True, 20)
+    return Proposal(
+        NAME,
+        f"correct the model name or path ({model})",
+        f"it was not found: {line.strip()[:140]}" if line else "it was not found",
+        True,
+        20,
+    )
+
+
+LEVER = Lever(NAME, "a model that can be had", "manifest", ("bad-config",), propose)

@@ -1,0 +1,34 @@
+"""The pod can be created on the node that it got.
+
+Meaning: an image that cannot be pulled, a missing secret, volume or device: the container never ran.
+When: the container waits in ErrImagePull, CreateContainerConfigError or the like.
+Not when: the container ran and ended by itself.
+Undo: restore the former manifest.
+Proof: the container starts.
+Source: Kubernetes container states (waiting reasons).
+"""
+
+from __future__ import annotations
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import detail_of
+
+NAME = "pod-spec"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """What the reason names."""
+    if situation.variant != "pod":
+        return NotApplicable(NAME, "the container was created")
+    reason = detail_of(situation.window, "pod_image_error", "pod_crash_looping", "pod_not_ready").strip()
+    if "mage" in reason:
+        return Proposal(
+            NAME, "image: <a name and tag that the node can pull> (and imagePullSecrets for a private one)", reason[:200], True, 20
+        )
+    change = "kubectl describe pod " + situation.window.replica
+    return Proposal(
+        NAME, change, f"the container cannot be created: {reason[:180]}" if reason else "the container cannot be created", False, 20
+    )
+
+
+LEVER = Lever(NAME, "a pod that can be created", "manifest", ("bad-config",), propose)

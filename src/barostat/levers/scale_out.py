@@ -1,0 +1,44 @@
+"""More replicas share the work.
+
+Meaning: replicas of the workload, or the autoscaler's maximum where an autoscaler owns them.
+When: one replica at its best is not enough: limits at the edge are set, and the queue still grows. A new one takes minutes to start.
+Not when: requests that do not fit one replica; a host, gateway or node fault.
+Undo: scale back once the load is gone, with a drain.
+Proof: waiting per replica falls; time to first token comes back.
+Source: vLLM 0.33.0: each engine has its own pool and queue; nothing is shared between replicas but the load.
+"""
+
+from __future__ import annotations
+
+import math
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import KV_CAUSES, achieved_running, last_of, mean_of, workload_of
+
+NAME = "scale-out"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """As many replicas as running and waiting requests need at what one of them runs, at most twice as many as now."""
+    window = situation.window
+    if situation.cause == "scaling-lag" and not (last_of(window, "hpa_at_max") or 0) > 0:
+        return NotApplicable(NAME, "more replicas are wanted already and are not there yet")
+    wanted = last_of(window, "replicas_wanted")
+    running, waiting = achieved_running(window), mean_of(window, "waiting_requests")
+    share = 1.0 + (waiting / running if running and waiting is not None else 0.5)
+    need = (
+        f"{running:.0f} run and {waiting:.0f} wait per replica"
+        if running and waiting is not None
+        else "the load is more than one replica carries"
+    )
+    if wanted is None:
+        change = f"kubectl scale {workload_of(window.replica)} --replicas=<one more than now>"
+        return Proposal(NAME, change, f"{need}; the present number is not recorded", False, 60)
+    target = max(int(wanted) + 1, min(math.ceil(wanted * share), 2 * int(wanted)))
+    field = "maxReplicas" if (last_of(window, "hpa_at_max") or 0) > 0 else "replicas"
+    return Proposal(NAME, f"{field}: {target}", f"{wanted:.0f} now; {need}", False, 60)
+
+
+LEVER = Lever(
+    NAME, "more replicas", "supply", (*KV_CAUSES, "slot-bound", "prefill-bound", "compute-bound", "scaling-lag", "host-bound"), propose
+)

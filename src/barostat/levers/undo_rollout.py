@@ -1,0 +1,34 @@
+"""The workload runs what it ran before the last rollout.
+
+Meaning: the revision is rolled back the way it was shipped (kubectl, Helm, a commit that the GitOps controller syncs).
+When: the harm began after a rollout of the last two hours.
+Not when: nothing was rolled out lately; or the old revision has another fault: last-good is a claim to verify.
+Undo: roll forward again.
+Proof: the symptom ends on the first replica that runs the old revision, before the rest follows.
+Source: Kubernetes rollout undo; Argo CD reverts a change that its source does not have (argo-cd#15588).
+"""
+
+from __future__ import annotations
+
+from barostat.core.diagnosis import CAUSES
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import last_of, workload_of
+
+NAME = "undo-rollout"
+RECENT_S = 7200.0
+# A rollback helps against what a rollout can bring: settings, sizes, images; not against a card, a node or a missing replica.
+_NOT_FROM_A_ROLLOUT = ("node-fault", "scaling-lag", "healthy-busy", "healthy-idle", "unknown")
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """The command, with what the rollout changed."""
+    age = last_of(situation.window, "rollout_age_s")
+    if age is None or age > RECENT_S:
+        return NotApplicable(NAME, "nothing was rolled out lately")
+    found = situation.window.fresh("rollout_age_s")
+    changed = f": {found.detail[:160]}" if found is not None and found.detail else ""
+    change = f"kubectl rollout undo {workload_of(situation.window.replica)} (under Helm or GitOps: revert the release or commit)"
+    return Proposal(NAME, change, f"the last rollout is {age / 60:.0f} min old{changed}", True, 18)
+
+
+LEVER = Lever(NAME, "undo the rollout", "supply", tuple(cause for cause in CAUSES if cause not in _NOT_FROM_A_ROLLOUT), propose)

@@ -1,0 +1,35 @@
+"""Nothing is changed on the engines that serve: capacity is on its way, or the cluster lacks it.
+
+Meaning: a replica is loading, or waits for a node; the ones that serve carry the rest until it is there.
+When: scaling-lag. Cap at the edge meanwhile.
+Not when: the new replica fails again and again: then it has a cause of its own.
+Undo: none.
+Proof: replicas ready equals replicas wanted; waiting falls.
+Source: Kubernetes scheduler events (FailedScheduling); vLLM opens its port when it can serve.
+"""
+
+from __future__ import annotations
+
+from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import detail_of, last_of
+
+NAME = "wait-for-capacity"
+
+
+def propose(situation: Situation) -> Proposal | NotApplicable:
+    """What to watch while it starts, or what the scheduler lacks."""
+    window = situation.window
+    if situation.variant == "pending":
+        reason = detail_of(window, "pod_pending", "pods_unschedulable").strip()
+        why = f"the scheduler says: {reason[:180]}" if reason else "a pod waits for a node"
+        return Proposal(NAME, "add a node with a free GPU (node pool maximum, quota), or free one", why, False, 20)
+    seconds = last_of(window, "pod_starting_s")
+    ready, wanted = last_of(window, "replicas_ready"), last_of(window, "replicas_wanted")
+    have = f"{ready:.0f} of {wanted:.0f} replicas are ready" if ready is not None and wanted is not None else "a replica is starting"
+    since = f", for {seconds:.0f} s now" if seconds is not None else ""
+    return Proposal(
+        NAME, f"kubectl wait --for=condition=Ready pod/{window.replica} --timeout=10m", f"{have}{since}; a start takes minutes", False, 20
+    )
+
+
+LEVER = Lever(NAME, "wait for capacity", "advice", ("scaling-lag",), propose)
