@@ -4,12 +4,14 @@ The runbook diverts to the hardware team on *any* non-zero throttle mask. That i
 often 0x4 (it runs at its power cap), both normal. Only the reasons of class `fault` cut the clocks because something is wrong.
 
 Source: NVML `nvmlClocksEventReason*` and the nvidia-smi manual (R535 to R590); NVIDIA's Xid catalogue and the codes that its Kubernetes
-device plugin ignores; amd-smi `throttle` violations (ROCm 6.3 to 7).
+device plugin ignores (`barostat.catalog.xid`); amd-smi `throttle` violations (ROCm 6.3 to 7).
 """
 
 from __future__ import annotations
 
 from typing import Literal
+
+from barostat.catalog.xid import XIDS
 
 ThrottleClass = Literal["normal", "power-cap", "fault", "unclear"]
 
@@ -48,7 +50,7 @@ THROTTLE_CLASS: dict[str, ThrottleClass] = {
 }
 """Anything not named here is `unclear`: shown, never counted."""
 
-XID_OF_APPLICATIONS: frozenset[int] = frozenset({13, 31, 32, 43, 45, 68, 69, 109})
+XID_OF_APPLICATIONS: frozenset[int] = frozenset(code for code, row in XIDS.items() if row.kind == "application")
 """Xid codes that a faulty program causes: the card goes on working. A wrong kernel, not a broken card."""
 
 

@@ -71,7 +71,7 @@ def read_query(text: str) -> GpuOutput:
     row = 0
     asked_for_processes = False
     for line in text.splitlines():
-        if not line.strip():
+        if not line.strip() or line.startswith("Defaulted container"):
             continue
         cells = [cell.strip() for cell in line.split(",")]
         if header := _header(cells):
@@ -176,6 +176,11 @@ def _card(fields: dict[str, str], row: int) -> Card:
     told = [name for name, cell in fields.items() if name not in ("index", "name", "uuid") and quantity(cell) is not None]
     asked = [name for name in fields if name in _NUMERIC]
     lost = any("lost" in cell.lower() for cell in broken) or len(broken) > 1 or (len(asked) > 1 and not told)
+    hung = (
+        set(fields) >= _NO_ANSWER
+        and number(fields.get("temperature.gpu")) is not None
+        and all(quantity(fields[name]) is None for name in _NO_ANSWER)
+    )
     used, total = memory_bytes(fields.get("memory.used")), memory_bytes(fields.get("memory.total"))
     return Card(
         index=int(index) if index is not None and 0 <= index < 4096 else row,
@@ -191,11 +196,14 @@ def _card(fields: dict[str, str], row: int) -> Card:
         ecc_uncorrected=_first_number(fields, "ecc.errors.uncorrected.volatile.total", "ecc.errors.uncorrected.aggregate.total"),
         ecc_corrected=_first_number(fields, "ecc.errors.corrected.volatile.total", "ecc.errors.corrected.aggregate.total"),
         rows_pending=_pending(fields),
-        lost=lost,
-        note=f"answers {', '.join(broken) or 'N/A for everything'}" if lost else "",
+        lost=lost or hung,
+        note=f"answers {', '.join(broken) or 'N/A for everything'}" if lost else HUNG_NOTE if hung else "",
     )
 
 
+HUNG_NOTE = "answers N/A for utilisation and power: its system processor (GSP) may hang"
+_NO_ANSWER = {"utilization.gpu", "power.draw"}
+"""A card whose system processor hangs still tells temperature and memory, and neither of these two. A MIG card tells its power."""
 _NUMERIC = {"memory.used", "memory.total", "temperature.gpu", "utilization.gpu", "power.draw", "memory.free", "clocks.sm"}
 
 

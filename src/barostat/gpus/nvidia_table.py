@@ -13,10 +13,10 @@ from collections import defaultdict
 from dataclasses import replace
 
 from barostat.gpus.card import Card, CardProcess, GpuOutput, memory_bytes, number, percent_ratio, power_share
-from barostat.gpus.nvidia import lost_card, tool_failure
+from barostat.gpus.nvidia import HUNG_NOTE, lost_card, tool_failure
 
 _NAME_LINE = re.compile(
-    r"^\|\s*(\d+)\s+(\S.*?)\s+(On|Off|N/A|TCC|WDDM|MCDM|ERR!)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]+)\s+(\S+)\s*\|\s*(\S+)\s*\|"
+    r"^\|\s*(\d+)\s+(\S.*?)\s+(On|Off|N/A|TCC|WDDM|MCDM|ERR!)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]+|N/A)\s+(\S+)\s*\|\s*(\S+)\s*\|"
 )
 _MEMORY = re.compile(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB")
 _POWER = re.compile(r"(\d+(?:\.\d+)?)\s*W\s*/\s*(\d+(?:\.\d+)?)\s*W")
@@ -94,7 +94,10 @@ def _filled(card: Card, line: str) -> Card:
     memory, power = _MEMORY.search(middle), _POWER.search(left)
     temperature, busy = _TEMPERATURE.search(left), _PERCENT.search(right)
     # A dead fan alone says ERR! too: only a second ERR!, or one where memory or utilisation stand, means that the card is gone.
-    lost = card.lost or line.count("ERR!") > 1 or "ERR!" in middle or "ERR!" in right or not (memory or power or temperature or busy)
+    silent = not (memory or power or temperature or busy) and "Not Supported" not in middle
+    lost = card.lost or line.count("ERR!") > 1 or "ERR!" in middle or "ERR!" in right or silent
+    hung = temperature is not None and memory is not None and not (power or busy or "ERR!" in line)
+    note = "answers ERR!" if "ERR!" in line or card.lost else HUNG_NOTE if hung else "answers N/A for everything"
     return replace(
         card,
         memory_used_bytes=memory_bytes(memory[1]) if memory else None,
@@ -102,8 +105,8 @@ def _filled(card: Card, line: str) -> Card:
         utilization_ratio=percent_ratio(busy[1]) if busy else None,
         power_ratio=power_share(number(power[1]), number(power[2])) if power else None,
         temperature_c=number(temperature[1]) if temperature else None,
-        lost=lost,
-        note=("answers ERR!" if "ERR!" in line or card.lost else "answers N/A for everything") if lost else "",
+        lost=lost or hung,
+        note=note if lost or hung else "",
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barostat.catalog.gpu_faults import XID_OF_APPLICATIONS
+from barostat.catalog.xid import xid
 from barostat.core.signal import Signal
 from barostat.platform.objects import Object, count, fact, instant, items, mapping, text
 
@@ -25,6 +25,7 @@ _GPU_SICK = re.compile(
     r"GPU(?:Missing|Lost|Unhealthy|HardwareError)|uncorrectable ECC|DoubleBitEcc",
     re.IGNORECASE,
 )
+_ENGINE_PROCESS = re.compile(r"vllm|python|\bray\b|EngineCor|Worker|pt_", re.IGNORECASE)
 _OOM_VICTIM = re.compile(r"Killed process \d+ \(([^)]*)\)|victim process: ([^,\s]+)")
 
 
@@ -103,7 +104,8 @@ def sick_gpu(words: str) -> bool:
 def node_event_signals(events: Iterable[Event], node: str, at: float) -> list[Signal]:
     """kernel_* signals from what the node problem detector, the device plugin and the kubelet reported about the node.
 
-    Nothing is said where no such event is: its absence proves nothing, events live an hour.
+    Nothing is said where no such event is: its absence proves nothing, events live an hour. The kernel's killer is told only where its
+    victim may be an engine's process: a node runs other things too.
     """
     fatal: list[tuple[int, str]] = []
     kills: list[str] = []
@@ -111,10 +113,12 @@ def node_event_signals(events: Iterable[Event], node: str, at: float) -> list[Si
         if not event.recent(at) or not (event.name == node or event.host == node):
             continue
         words = f"{event.reason}: {event.message}"
-        fatal += [(code, words) for code in xid_codes(words) if code not in XID_OF_APPLICATIONS]
+        fatal += [(code, words) for code in xid_codes(words) if xid(code, words).kind == "fatal"]
         if event.reason in ("OOMKilling", "SystemOOM"):
             victim = _OOM_VICTIM.search(event.message)
-            kills.append((victim[1] or victim[2] or words) if victim else words)
+            name = (victim[1] or victim[2]) if victim else ""
+            if not name or _ENGINE_PROCESS.search(name):
+                kills.append(name or words)
     source = f"events of node {node}"
     made: list[Signal] = []
     if fatal:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from barostat.catalog.gpu_faults import XID_OF_APPLICATIONS
+from barostat.catalog.xid import xid
 from barostat.core.signal import Signal
 from barostat.platform.events import Event, node_event_signals, sick_gpu, xid_codes
 from barostat.platform.objects import Object, ago, fact, instant, items, mapping, name_of, objects, quantity, text, value
@@ -33,7 +34,7 @@ def signals(documents: Mapping[str, Any], node: str, events: Iterable[Event], at
     source = f"node {node}"
     made += _readiness(found, at, source)
     made += _gpus(found, sick, at, source)
-    codes = [code for code in _condition_xids(found) if code not in XID_OF_APPLICATIONS]
+    codes = [code for code in _condition_xids(found) if xid(code).kind == "fatal"]
     if codes and not any(signal.name == "kernel_xid_fatal" for signal in made):
         named = ", ".join(str(code) for code in codes)
         made += fact("kernel_xid_fatal", float(len(codes)), at, f"conditions of {source}", f"Xid {named}")

@@ -161,6 +161,8 @@ def _failing(pod: Object, engine: Object, recent: Iterable[Event], at: float, so
         *((status, f"init container {text(status, 'name')}: ") for status in objects(pod, "status", "initContainerStatuses")),
     ]:
         seen = seen or bool(mapping(status, "state"))
+        if mapping(status, "state", "running"):
+            continue
         waiting, ended = mapping(status, "state", "waiting"), mapping(status, "state", "terminated")
         last = ended or mapping(status, "lastState", "terminated")
         reason = text(waiting, "reason")

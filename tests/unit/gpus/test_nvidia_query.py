@@ -109,3 +109,15 @@ def test_what_cannot_be_read_is_a_problem(text: str, fragment: str) -> None:
 
 def test_an_unknown_kind_is_a_problem() -> None:
     assert "no reader" in read("tpu.txt", "").problems[0]
+
+
+def test_a_card_whose_system_processor_hangs_is_lost_and_a_mig_card_is_not() -> None:
+    header = "memory.used [MiB], memory.total [MiB], temperature.gpu, utilization.gpu [%], power.draw [W]\n"
+    hung, mig = read("nvidia-smi.csv", header + "30000 MiB, 32607 MiB, 57, [N/A], [N/A]\n30000 MiB, 81920 MiB, 57, [N/A], 210.00 W\n").cards
+    assert (hung.lost, mig.lost) == (True, False)
+    assert "GSP" in hung.note
+
+
+def test_what_kubectl_says_of_containers_is_passed_over() -> None:
+    output = read("nvidia-smi.csv", 'Defaulted container "server" out of: server, istio-proxy\n' + RUNBOOK)
+    assert (len(output.cards), output.problems) == (2, ())

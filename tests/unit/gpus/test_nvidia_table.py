@@ -145,3 +145,37 @@ def test_a_card_without_a_handle_is_lost() -> None:
 def test_no_table_is_a_problem() -> None:
     assert "no card" in read("nvidia-smi.txt", "hello\n").problems[0]
     assert "could not look" in read("nvidia-smi.txt", "Failed to initialize NVML: Driver/library version mismatch\n").problems[0]
+
+
+def test_a_card_whose_system_processor_hangs_is_lost() -> None:
+    text = OLD.replace("| N/A   39C    P0    52W / 300W |", "| N/A   57C   N/A    N/A / 300W |").replace(
+        "|      0%      Default |", "|     N/A      Default |"
+    )
+    (card,) = read("nvidia-smi.txt", text).cards
+    assert (card.lost, card.temperature_c) == (True, 57)
+    assert "GSP" in card.note
+
+
+def test_a_module_without_a_bus_is_not_lost() -> None:
+    text = OLD.replace("00000000:00:1E.0 Off |                    0 |", "N/A              N/A |                  N/A |")
+    text = text.replace(
+        "| N/A   39C    P0    52W / 300W |  15109MiB / 16160MiB |      0%",
+        "| N/A   N/A  N/A    N/A / N/A  | Not Supported        |     N/A",
+    )
+    (card,) = read("nvidia-smi.txt", text).cards
+    assert (card.lost, card.ecc_uncorrected) == (False, None)
+
+
+def test_the_table_under_the_querys_name_and_the_other_way_round() -> None:
+    assert len(read("nvidia-smi.csv", NEW).cards) == 2
+    assert len(read("nvidia-smi.txt", "NVIDIA L4, 20000 MiB, 23034 MiB, 0x0000000000000004, 70, 0").cards) == 1
+
+
+def test_a_loop_shows_the_last_table() -> None:
+    later = NEW.replace("|     97%      Default |", "|     11%      Default |").replace("VLLM::Worker_TP0", "VLLM::Worker_TP7")
+    first, second = read("nvidia-smi.txt", NEW + later).cards
+    assert first.utilization_ratio == 0.11
+    assert first.processes is not None
+    assert [process.name for process in first.processes] == ["VLLM::Worker_TP7"]
+    assert second.processes is not None
+    assert len(second.processes) == 2

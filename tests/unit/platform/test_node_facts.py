@@ -126,3 +126,12 @@ def test_xid_codes_in_the_spellings_of_the_field() -> None:
     assert xid_codes("XidCriticalError: Xid=69 on Device=GPU-1") == (69,)
     assert xid_codes("NvidiaXID48Error") == (48,)
     assert xid_codes("0000:3b:00.0 exidence 12") == ()
+
+
+def test_a_kill_of_something_else_on_the_node_is_not_ours() -> None:
+    assert "kernel_oom_kill" not in facts(node(), node_event("SystemOOM", "System OOM encountered, victim process: fluent-bit, pid: 9"))
+    assert "kernel_oom_kill" in facts(node(), node_event("SystemOOM", "System OOM encountered"))
+
+
+def test_an_xid_that_can_be_either_is_not_called_fatal() -> None:
+    assert "kernel_xid_fatal" not in facts(node(), node_event("XidError", "NVRM: Xid (PCI:0000:01:00): 121, C2C link"))

@@ -329,3 +329,10 @@ def test_a_replica_without_its_pod_takes_the_only_vllm_pod_or_says_so() -> None:
     made, problems = kubernetes.signals({"pods": [POD, twin]}, "http://host:8000", AT)
     assert "none is called" in problems[0]
     assert not any(signal.name == "pod_restarts" for signal in made)
+
+
+def test_a_start_error_of_the_past_is_no_error_of_a_running_container() -> None:
+    found = facts(
+        pod(restartCount=1, lastState={"terminated": {"reason": "StartError", "exitCode": 128, "finishedAt": "2026-11-21T10:00:03Z"}})
+    )
+    assert (found["pod_image_error"].last, found["pod_crash_looping"].last) == (0, 0)
