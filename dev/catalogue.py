@@ -1,0 +1,179 @@
+"""Writes the built-in catalogue: numbers read off public model configurations and card data sheets, as our own data.
+
+    python dev/catalogue.py ../shared
+
+Reads DIR/models/*.json and DIR/gpus.csv; writes src/barostat/catalog/models/*.py (only the fields that size memory, lists of layers as
+runs)
+and prints the card table. The files read are not part of this repository.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "src" / "barostat" / "catalog"
+
+# What the planner reads. Everything else of a config.json (tokens, RoPE details, generation settings) is left out.
+KEPT = frozenset(
+    """
+    architectures model_type torch_dtype dtype num_hidden_layers n_layer n_layers num_layers hidden_size n_embd d_model
+    num_attention_heads n_head
+    n_heads num_heads num_key_value_heads n_head_kv num_kv_heads multi_query_group_num num_attention_groups head_dim attention_head_dim
+    intermediate_size ffn_hidden_size n_inner ffn_dim vocab_size padded_vocab_size max_position_embeddings n_positions max_seq_len
+    seq_length
+    tie_word_embeddings sliding_window use_sliding_window max_window_layers sliding_window_size sliding_window_pattern layer_types
+    attention_chunk_size no_rope_layers no_rope_layer_interval num_kv_shared_layers num_global_key_value_heads global_head_dim
+    kv_lora_rank q_lora_rank qk_rope_head_dim qk_nope_head_dim v_head_dim index_topk index_head_dim index_n_heads index_topk_freq
+    index_topk_pattern index_skip_topk_offset compress_ratios linear_num_key_heads linear_num_value_heads linear_key_head_dim
+    linear_value_head_dim linear_conv_kernel_dim full_attention_interval mamba_ssm_dtype mamba_ssm_cache_dtype mamba_num_heads
+    mamba_head_dim n_groups
+    ssm_state_size conv_kernel hybrid_override_pattern layers_block_type mamba_expand mamba_d_state mamba_d_conv mamba_d_ssm mamba_n_heads
+    mamba_d_head mamba_n_groups expand attn_layer_period attn_layer_offset expert_layer_period expert_layer_offset linear_attn_config
+    hybrid_layer_pattern swa_num_key_value_heads swa_num_attention_heads swa_head_dim swa_v_head_dim attn_type_list layer_group_size
+    num_experts num_local_experts n_routed_experts moe_num_experts num_experts_per_tok num_experts_per_token moe_top_k moe_topk
+    top_k_experts moe_intermediate_size
+    expert_dim moe_latent_size shared_expert_intermediate_size shared_intermediate_size moe_shared_expert_intermediate_size
+    n_shared_experts num_shared_experts
+    share_expert_dim first_k_dense_replace moe_layer_freq moe_layers_enum mlp_layer_types decoder_sparse_step mlp_only_layers
+    interleave_moe_layer_step intermediate_size_mlp
+    mlp_hidden_act hidden_act hidden_activation enable_moe_block hidden_size_per_layer_input vocab_size_per_layer_input
+    sparse_attention_config
+    attention_other_setting attention_k_eq_v num_nextn_predict_layers o_lora_rank o_groups use_double_wide_mlp factor rope_type
+    original_max_position_embeddings
+    quantization_config rope_scaling text_config llm_config language_config vision_config attn_config kv_n_heads cross_attention_layers
+    depth out_hidden_size patch_size num_position_embeddings num_heads vt_hidden_size vt_intermediate_size vt_num_hidden_layers image_size
+    """.split()  # noqa: SIM905
+)
+KEPT_OF_QUANTIZATION = ("quant_method", "quant_algo", "bits", "w_bit", "group_size", "weight_block_size", "format",
+"modules_to_not_convert", "ignore",
+                        "ignored_layers", "exclude_modules", "config_groups", "load_in_4bit", "load_in_8bit", "kv_cache_scheme",
+                        "lm_head", "expert_dtype")  # fmt: skip
+
+
+def slim(config: dict[str, Any]) -> dict[str, Any]:
+    """The fields that size memory."""
+    kept: dict[str, Any] = {}
+    for name, value in config.items():
+        if name not in KEPT or value is None:
+            continue
+        if name == "quantization_config" and isinstance(value, dict):
+            kept[name] = slim_quantization(value)
+        elif name in ("linear_attn_config", "sparse_attention_config", "attention_other_setting", "attn_config"):
+            kept[name] = value
+        elif isinstance(value, dict):
+            kept[name] = slim(value)
+        else:
+            kept[name] = value
+    return kept
+
+
+def slim_quantization(config: dict[str, Any]) -> dict[str, Any]:
+    """How weights are stored: method, bits, groups, and which modules are left alone, each kind once."""
+    kept = {name: config[name] for name in KEPT_OF_QUANTIZATION if config.get(name) is not None}
+    for name in ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules"):
+        if isinstance(kept.get(name), list):
+            kept[name] = sorted({re.sub(r"\.\d+\.", ".*.", str(item)) for item in kept[name]})
+    groups = kept.get("config_groups")
+    if isinstance(groups, dict):
+        kept["config_groups"] = {
+            key: {"weights": {k: v for k, v in (group.get("weights") or {}).items() if k in ("num_bits", "type", "strategy", "group_size")},
+                  "format": group.get("format"), "targets": sorted({re.sub(r"\d+", "N", str(t)) for t in group.get("targets") or []})[:8]}
+            for key, group in groups.items() if isinstance(group, dict)
+        }  # fmt: skip
+    return kept
+
+
+def sources(readme: str) -> dict[str, str]:
+    """Where each configuration was read, by file name: the last column of the list's table."""
+    found = {}
+    for line in readme.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) > 10 and cells[1].endswith(".json"):
+            found[cells[1]] = cells[10].split(";")[0].split(" ")[0]
+    return found
+
+
+def packed(value: Any) -> Any:
+    """Long lists as runs: `["full", "full", "linear"]` is `"full*2,linear"`; everything else as it is."""
+    if isinstance(value, dict):
+        return {key: packed(item) for key, item in value.items()}
+    if isinstance(value, list) and len(value) > 8 and all(isinstance(item, str | int) and " " not in str(item) for item in value):
+        runs: list[list[Any]] = []
+        for item in value:
+            if runs and runs[-1][0] == item:
+                runs[-1][1] += 1
+            else:
+                runs.append([item, 1])
+        if len(runs) < len(value):
+            kind = "runs of numbers" if all(isinstance(item, int) for item in value) else "runs"
+            return {kind: ",".join(str(item) if times == 1 else f"{item}*{times}" for item, times in runs)}
+    return value
+
+
+HEAD = '''"""{title}: what sizes the memory of each model. Written by dev/catalogue.py; see each row's source.
+
+Shapes: name -> (where the numbers were read, fields of the model's configuration; long lists as runs).
+"""
+
+from __future__ import annotations
+
+# fmt: off
+MODELS: dict[str, tuple[str, dict[str, object]]] = {{
+'''
+SHELVES = {
+    "qwen": ("Qwen",), "meta": ("meta-llama", "RedHatAI", "codellama"), "google": ("google",), "nvidia": ("nvidia",),
+    "deepseek": ("deepseek-ai", "sgl-project"), "moonshot": ("moonshotai",), "zai": ("zai-org",), "others": (),
+}  # fmt: skip
+
+
+def models(folder: Path) -> None:
+    """Write the model catalogue."""
+    where = sources((folder / "README.md").read_text())
+    shelves: dict[str, list[str]] = {name: [] for name in SHELVES}
+    for path in sorted(folder.glob("*.json")):
+        name = path.stem.replace("__", "/", 1)
+        org = name.split("/")[0]
+        shelf = next((shelf for shelf, orgs in SHELVES.items() if org in orgs), "others")
+        row = (where.get(path.name, ""), packed(slim(json.loads(path.read_text()))))
+        lines = textwrap.wrap(
+            f"{name!r}: {row!r},", 134, initial_indent="    ", subsequent_indent="        ", break_long_words=False, break_on_hyphens=False
+        )
+        shelves[shelf].append("\n".join(lines) + "\n")
+    (TARGET / "models").mkdir(exist_ok=True)
+    for shelf, rows in shelves.items():
+        title = shelf if shelf == "others" else "Models of " + ", ".join(SHELVES[shelf])
+        (TARGET / "models" / f"{shelf}.py").write_text(HEAD.format(title=title.capitalize()) + "".join(rows) + "}\n")
+    print(sum(map(len, shelves.values())), "models")
+
+
+def span(text: str) -> tuple[float, float] | None:
+    """Lowest and highest of `79.10-79.25`, `~22.06`, `63.98 per GCD`."""
+    numbers = [float(item) for item in re.findall(r"\d+(?:\.\d+)?", text)]
+    return (min(numbers), max(numbers)) if numbers else None
+
+
+def cards(path: Path) -> None:
+    """Print the rows of the card table, to be put into catalog/cards.py by hand (aliases and vendors are ours)."""
+
+    def number(text: str) -> float | None:
+        return float(text) if text else None
+
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            smi = int(row["smi_total_mib"]) if row["smi_total_mib"] else None
+            memory = f"{number(row['mem_nominal_gb'])}, {smi}, {span(row['torch_total_gib'])}"
+            print(f"    _row({row['name']!r}, {row['vendor']!r}, {row['compute_cap']!r}, {memory}, "
+                  f" {number(row['mem_bw_gb_s'])}, {number(row['bf16_dense_tflops'])}, {number(row['fp8_dense_tflops'])}),")  # fmt: skip
+
+
+if __name__ == "__main__":
+    shared = Path(sys.argv[1])
+    models(shared / "models")
+    cards(shared / "gpus.csv")

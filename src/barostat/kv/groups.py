@@ -1,0 +1,170 @@
+"""Layers -> groups that share block tables, as vLLM makes them.
+
+    10 full + 52 window layers, g = 10:     all draw blocks from one pool; a block id belongs to one group at a time
+    | full x10 | win x9 | win x9 | win x9 | win x9 | win x8 | win x8 |       one block = g pages
+
+Source: vLLM 0.32.0, get_kv_cache_groups and what it calls.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from barostat.core.errors import InputError
+from barostat.kv.deployment import Deployment
+from barostat.kv.layer_spec import LayerSpec
+
+Named = tuple[str, LayerSpec]
+
+# Above this ratio of the largest to the smallest count, groups take the smallest count. Source: vLLM 0.32.0.
+_PAD_UP_BELOW = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Layers with one block table. `layers`: name and cache of each."""
+
+    layers: tuple[Named, ...]
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of one block over the layers of this group."""
+        return sum(spec.page_bytes for _, spec in self.layers)
+
+    def blocks_per_request(self, flags: Deployment, length_tokens: int) -> int:
+        """Most blocks of this group that one request can hold; as many for every layer of it."""
+        return max(spec.blocks_per_request(flags, length_tokens) for _, spec in self.layers)
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens a block covers."""
+        return self.layers[0][1].block_tokens
+
+    def on(self, names: frozenset[str]) -> Group | None:
+        """The part of this group that one pipeline stage holds, or None for nothing."""
+        kept = tuple(layer for layer in self.layers if layer[0] in names)
+        return Group(kept) if kept else None
+
+
+def group_layers(layers: list[Named], flags: Deployment) -> list[Group]:
+    """Every layer in exactly one group.
+
+    Errors: InputError where the pages of different kinds cannot be made equal (as the engine would refuse to start).
+    """
+    if not layers:
+        return []
+    if not flags.hybrid_manager or flags.version.before("0.9.1") or flags.generation == "V0":
+        layers = promote_to_full(layers)
+    if _is_uniform(layers):
+        return [Group(tuple(layers))]
+    if any(spec.role == "compressor" for _, spec in layers):
+        return _packed_groups(layers)
+    return _equal_page_groups(_equal_pages(layers))
+
+
+def promote_to_full(layers: list[Named]) -> list[Named]:
+    """Windows and chunks as full attention, where full attention is there too: what the engine allocates without the hybrid manager."""
+    full = [spec for _, spec in layers if spec.kind in ("full", "latent")]
+    if not full:
+        return layers
+    block = full[0].block_tokens
+    return [(name, spec.as_full(block) if spec.kind in ("window", "window-latent", "chunked") else spec) for name, spec in layers]
+
+
+def _is_uniform(layers: list[Named]) -> bool:
+    return len({(spec.base, spec.block_tokens) for _, spec in layers}) == 1
+
+
+def _equal_pages(layers: list[Named]) -> list[Named]:
+    """All pages as large as the largest: by larger blocks where they divide, by padding where they do not."""
+    largest = max(spec.page_bytes for _, spec in layers)
+    equal: list[Named] = []
+    for name, spec in layers:
+        if spec.page_bytes == largest:
+            equal.append((name, spec))
+        elif spec.kind == "state":
+            equal.append((name, spec.padded(largest)))
+        elif largest % spec.page_bytes == 0:
+            equal.append((name, spec.with_block(spec.block_tokens * (largest // spec.page_bytes))))
+        elif spec.kind != "latent":
+            equal.append((name, spec.padded(largest)))
+        else:
+            raise InputError(
+                "the latent layers' page does not divide the largest page, and the engine cannot pad it: it would refuse to start", name
+            )
+    return equal
+
+
+def _equal_page_groups(layers: list[Named]) -> list[Group]:
+    """Groups of g layers of one kind; g is the smallest kind's count, or the largest's where they are close."""
+    buckets: dict[tuple[object, ...], list[Named]] = defaultdict(list)
+    for name, spec in layers:
+        key = (spec.kind, spec.reach_tokens, spec.states, spec.page_bytes, spec.block_tokens, spec.role, spec.shape, spec.encoder_tokens)
+        buckets[key].append((name, spec))
+    counts = [len(bucket) for bucket in buckets.values()]
+    size = max(counts) if max(counts) < _PAD_UP_BELOW * min(counts) else min(counts)
+    groups: list[Group] = []
+    for bucket in buckets.values():
+        number = -(-len(bucket) // size)
+        groups.extend(Group(tuple(bucket[i::number])) for i in range(number))
+    return groups
+
+
+def _packed_groups(layers: list[Named]) -> list[Group]:
+    """Groups of layers with different pages side by side in a block (DeepSeek V4's block-outermost layout).
+
+    Kinds whose page sizes repeat equally often are patterns; each is split into groups of about as many repeats as the largest mixed one
+    has.
+    """
+    buckets: list[list[Named]] = []
+    for name, spec in layers:
+        for bucket in buckets:
+            if (bucket[0][1].base, bucket[0][1].block_tokens) == (spec.base, spec.block_tokens):
+                bucket.append((name, spec))
+                break
+        else:
+            buckets.append([(name, spec)])
+    shaped = [(bucket, _by_page(bucket)) for bucket in buckets]
+    repeats = [max(map(len, pages.values())) for _, pages in shaped]
+    balanced = [len({len(names) for names in pages.values()}) == 1 for _, pages in shaped]
+    floor = max((n for n, even, (_, pages) in zip(repeats, balanced, shaped, strict=True) if even and len(pages) > 1), default=0)
+    per_group = _least_padding([n for n, even in zip(repeats, balanced, strict=True) if even], floor) if floor else 0
+    wanted = [-(-n // per_group) if even and per_group else 1 for n, even in zip(repeats, balanced, strict=True)]
+    anchor = _anchor_bytes(shaped, wanted, per_group)
+    groups: list[Group] = []
+    for (bucket, pages), number in zip(shaped, wanted, strict=True):
+        split = number
+        if anchor and not per_group and bucket[0][1].kind == "window":
+            split = max(number, -(-len(bucket) // max(1, anchor // bucket[0][1].page_bytes)))
+        if split == 1:
+            groups.append(Group(tuple(bucket)))
+            continue
+        pattern = list(zip(*pages.values(), strict=False))
+        groups.extend(Group(tuple(named for repeat in pattern[i::split] for named in repeat)) for i in range(split))
+    return groups
+
+
+def _by_page(bucket: list[Named]) -> dict[int, list[Named]]:
+    pages: dict[int, list[Named]] = defaultdict(list)
+    for named in bucket:
+        pages[named[1].page_bytes].append(named)
+    return pages
+
+
+def _anchor_bytes(shaped: list[tuple[list[Named], dict[int, list[Named]]]], wanted: list[int], per_group: int) -> int:
+    widest = 0
+    for (bucket, pages), number in zip(shaped, wanted, strict=True):
+        parts = len(bucket) if not per_group and bucket[0][1].kind == "window" else number
+        widest = max(widest, sum(-(-len(names) // parts) * page for page, names in pages.items()))
+    return widest
+
+
+def _least_padding(values: list[int], lower_bound: int) -> int:
+    """The chunk that wastes least when each value is rounded up to a multiple of it; the larger one of equals."""
+    best, best_padding = lower_bound, -1
+    for chunk in range(max(1, lower_bound), max(values) + 1):
+        padding = sum(-value % chunk for value in values)
+        if best_padding < 0 or padding <= best_padding:
+            best, best_padding = chunk, padding
+    return best
