@@ -69,11 +69,12 @@ def parse(args: Sequence[str] | str, env: Mapping[str, str] | None = None) -> Co
     """
     given = dict(env or {})
     words, problems = _words(args, given)
-    body, assigned, started = _engine_part(words)
+    body, assigned, program = _engine_part(words)
     if assigned:  # an assignment may be referred to later in the same text
         words, problems = _words(args, {**given, **assigned})
-        body, assigned, started = _engine_part(words)
-    return _read(body, assigned, problems, whole=not isinstance(args, str), started=started)
+        body, assigned, program = _engine_part(words)
+    line = _read(body, assigned, problems, whole=not isinstance(args, str), started=program is not None)
+    return replace(line, end=body[-1] if body else program)
 
 
 def _words(args: Sequence[str] | str, env: Mapping[str, str]) -> tuple[list[Word], list[str]]:
@@ -135,8 +136,8 @@ def _holds_several(element: str, before: Word | None) -> bool:
     return re.match(r"^\s*(?:\S*/)?vllm\s+serve\b", element) is not None or re.search(r"\s--[A-Za-z]", element) is not None
 
 
-def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], bool]:
-    """The words behind the program, the assignments before it, and True. Without one: the command with most arguments, False."""
+def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], Word | None]:
+    """The words behind the program, the assignments before it, and the program's last word. Without one: the command with most arguments."""
     commands: list[list[Word]] = [[]]
     for word in words:
         if word.operator:
@@ -151,9 +152,9 @@ def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], boo
             if match := _ASSIGNMENT.match(word.text):
                 assigned[match[1]] = match[2]
         if start is not None:
-            return command[start:], assigned, True
+            return command[start:], assigned, command[start - 1]
     best = max(commands, key=lambda command: sum(word.text.startswith("--") for word in command))
-    return ([] if _is_assignments(best) and len(commands) > 1 else best), assigned, False
+    return ([] if _is_assignments(best) and len(commands) > 1 else best), assigned, None
 
 
 def _is_assignments(command: Sequence[Word]) -> bool:
@@ -204,8 +205,7 @@ def _read(body: Sequence[Word], assigned: dict[str, str], problems: list[str], *
     settings = {setting.name: setting for setting in occurrences}
     if "model" in settings:
         model = settings["model"].text or model
-    end = body[-1] if body else None
-    return CommandLine(settings, model, tuple(positional), assigned, tuple(problems), tuple(occurrences), end)
+    return CommandLine(settings, model, tuple(positional), assigned, tuple(problems), tuple(occurrences))
 
 
 def _argument(body: Sequence[Word], index: int, whole: bool) -> tuple[Setting, int, list[str]]:
