@@ -98,12 +98,14 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
         found.append(signal("process_exit_code", [(recording.at, replica.exit_code)], "the engine's process"))
     readings = []
     for text in replica.gpu_texts:
-        output = read_gpu(text.kind, text.text)
+        output = read_gpu(text.kind, text.text, replica.name)
         problems += [f"{text.source}: {problem}" for problem in output.problems]
         if output.cards:
             readings.append((text.at, output.cards, text.source))
-    found += cards.signals(readings, None)
-    found += host.signals([(reading.at, reading.values, reading.source) for reading in replica.host])
+    hosts = [(reading.at, reading.values, reading.source) for reading in replica.host]
+    found += cards.signals(readings, _own_pids(replica))
+    found += host.signals(hosts)
+    problems += host.problems(hosts)
     if replica.kernel_log is not None:
         found += replica.kernel_log.signals(recording.at).values()
     if recording.kubernetes:
@@ -113,3 +115,11 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
     if recording.gateway is not None:
         found += recording.gateway.signals(recording.at).values()
     return [item for item in found if item is not None], problems
+
+
+def _own_pids(replica: ReplicaRecording) -> frozenset[int] | None:
+    """Process ids of the engine as its host readings list them, or None where they list none."""
+    pids = {
+        process.get("pid") for reading in replica.host for process in reading.values.get("processes") or () if isinstance(process, Mapping)
+    }
+    return frozenset(pid for pid in pids if isinstance(pid, int)) or None
