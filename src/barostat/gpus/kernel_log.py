@@ -41,7 +41,6 @@ _SYSLOG = re.compile(r"^(\w{3}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)\b")
 _UPTIME = re.compile(r"^(?:<\d+>)?\[ *(\d+\.\d+)\]")
 _PLAIN_YEAR = 2001
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
 
 
