@@ -88,8 +88,8 @@ def together(first: Signal, *others: Signal) -> tuple[Moment, ...]:
 
 def holding(moments: Sequence[Moment], condition: Callable[..., bool]) -> Holding:
     """Whether the condition (one argument per signal) holds over the recent moments."""
-    recent = [moment for moment in moments if moment.at >= moments[-1].at - RECENT_S]
-    truths = [condition(*moment.values) for moment in recent]
+    judged = [moment for moment in moments if moment.at >= moments[-1].at - RECENT_S]
+    truths = [condition(*moment.values) for moment in judged]
     if not truths:
         return Holding(False, 0.0, 0, 0.0, None)
     share = sum(truths) / len(truths)
@@ -98,8 +98,8 @@ def holding(moments: Sequence[Moment], condition: Callable[..., bool]) -> Holdin
         if not truth:
             break
         trailing += 1
-    for_s = recent[-1].at - recent[-trailing].at if trailing else None
-    span_s = recent[-1].at - recent[0].at
+    for_s = judged[-1].at - judged[-trailing].at if trailing else None
+    span_s = judged[-1].at - judged[0].at
     if len(truths) < ENOUGH_READINGS:
         return Holding(all(truths), share, len(truths), span_s, for_s)
     over = not any(truths[-ENOUGH_READINGS:])
@@ -107,7 +107,11 @@ def holding(moments: Sequence[Moment], condition: Callable[..., bool]) -> Holdin
     return Holding((share >= MOST and not over) or begun, share, len(truths), span_s, for_s)
 
 
+def recent(signal: Signal) -> Signal:
+    """The part of the signal within the judged time: its last point at least."""
+    return signal.since(signal.at - RECENT_S) or signal
+
+
 def recent_mean(signal: Signal) -> float:
     """Mean of the values within the judged time."""
-    kept = signal.since(signal.at - RECENT_S)
-    return signal.last if kept is None else kept.mean
+    return recent(signal).mean

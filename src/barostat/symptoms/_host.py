@@ -12,15 +12,22 @@ NEARLY_FULL_CORE = 0.8
 """A Python process is bound by one core. Where several processes share few cores it saturates below 1."""
 CORE_SLACK = 0.8
 """An engine core process that uses less than this waits for work some of the time."""
+BUSY_CARD_RATIO = 0.9
+COMPUTING_CORES = 1.5
+"""A core process that waits for a busy card, or for a worker that computes on several cores, waits for the model and not for requests."""
 LIGHT_STEP_RATIO = 0.5
 """Steps that use less than half of their token budget could have taken more, had it been there."""
 
 
 def engine_has_slack(window: Window) -> bool | None:
     """True if the engine core waits for work, False if it is busy with a queue of its own, None where neither is measured."""
-    core, waiting = window.fresh("engine_core_cpu_cores"), queue(window)
+    core, worker, waiting = window.fresh("engine_core_cpu_cores"), window.fresh("worker_cpu_cores"), queue(window)
+    card = window.fresh("gpu_utilization_ratio")
     queued = holding(together(waiting), lambda waits: waits > 0).holds if waiting is not None else None
-    if core is not None and recent_mean(core) < CORE_SLACK:
+    computes = (card is not None and recent_mean(card) >= BUSY_CARD_RATIO) or (
+        worker is not None and recent_mean(worker) >= COMPUTING_CORES
+    )
+    if core is not None and recent_mean(core) < CORE_SLACK and not computes:
         return True
     if queued:
         return False

@@ -6,6 +6,8 @@ PINNED_RATIO = 0.95
 """From here on the pool is full for practical purposes: what is left is smaller than one usual request."""
 COARSE_PINNED_RATIO = 0.8
 """A pool that holds few requests cannot get nearer to 1 than one of them; below this it is a long prompt that waits, not a full pool."""
+WAVE_SHARE = 0.4
+"""In a pool of few requests usage falls by a whole request at each preemption or end: full in two readings of five, with a queue in all."""
 
 
 def no_room_for_one_more(usage: float, running: float) -> bool:

@@ -16,11 +16,16 @@ def queue(window: Window) -> Signal | None:
 
 def running_limit(window: Window) -> float | None:
     """How many requests may run at once, or None where neither a log line, a flag nor a default tells it."""
-    signal = window.fresh("max_running_requests")
+    signal, running = window.fresh("max_running_requests"), window.fresh("running_requests")
     if signal is not None:
-        return signal.last
-    stated = [number for name in ("max_num_active_seqs", "max_num_seqs") if (number := window.config.number(name)) is not None]
-    return min(stated) if stated else None
+        limit = signal.last
+    else:
+        stated = [number for name in ("max_num_active_seqs", "max_num_seqs") if (number := window.config.number(name)) is not None]
+        if not stated:
+            return None
+        limit = min(stated)
+    # More run than the limit allows: it was guessed from a default that is not this engine's.
+    return None if running is not None and running.high > limit else limit
 
 
 def step_budget_tokens(window: Window) -> float | None:

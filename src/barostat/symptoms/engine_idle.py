@@ -21,14 +21,15 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
+from barostat.symptoms._holding import recent
 
-ACTIVITY = ("generation_tokens_per_s", "prompt_tokens_per_s", "arrivals_per_s", "finished_in_window")
+ACTIVITY = ("generation_tokens_per_s", "prompt_tokens_per_s", "arrivals_per_s")
 
 
 def judge(window: Window) -> Verdict:
     """Present if nothing ran, waited or arrived."""
-    running, waiting = window["running_requests"], window["waiting_requests"]
-    activity = [found for name in ACTIVITY if (found := window.fresh(name)) is not None]
+    running, waiting = recent(window["running_requests"]), recent(window["waiting_requests"])
+    activity = [recent(found) for name in ACTIVITY if (found := window.fresh(name)) is not None]
     evidence = (running.evidence(window.at, running.high), waiting.evidence(window.at, waiting.high))
     if running.high > 0 or waiting.high > 0:
         return Absent(f"up to {running.high:.0f} running and {waiting.high:.0f} waiting in this window", evidence)

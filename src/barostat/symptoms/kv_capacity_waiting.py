@@ -26,12 +26,15 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._holding import holding, recent_mean, together
-from barostat.symptoms._pool import pinned
-from barostat.symptoms._queue import QUEUE, queue, running_limit
+from barostat.symptoms._holding import ENOUGH_READINGS, RECENT_S, holding, recent_mean, together
+from barostat.symptoms._pool import WAVE_SHARE, pinned
+from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, queue, running_limit, step_budget_tokens
 
 UNKNOWN_LIMIT_PINNED_RATIO = 0.9
 """Where the limit on running requests is not known, so full a pool is what holds the queue rather than the slots."""
+
+FULL_STEP_RATIO = 0.7
+"""Steps this full hold the queue by their token budget, whatever the pool does meanwhile."""
 
 
 def judge(window: Window) -> Verdict:
@@ -55,6 +58,14 @@ def judge(window: Window) -> Verdict:
     if held.holds:
         because = f"{waiting.last:.0f} wait for KV blocks: pool {mean:.0%} used, {running.last:.0f} of {limit:.0f} slots in use, {held.how}"
         return Present(because, evidence, held.confidence)
+    stuck = holding(moments, lambda _used, runs, waits: runs < limit and waits > 0)
+    waves = [pinned(*moment.values) for moment in moments if moment.at >= moments[-1].at - RECENT_S]
+    tokens, budget = computed_tokens_per_step(window), step_budget_tokens(window)
+    full_steps = tokens is not None and budget is not None and tokens >= FULL_STEP_RATIO * budget
+    if stuck.holds and len(waves) >= ENOUGH_READINGS and sum(waves) >= WAVE_SHARE * len(waves) and not full_steps:
+        slots = f"{running.last:.0f} of {limit:.0f} slots in use"
+        because = f"{waiting.last:.0f} wait while the pool fills up again and again (mean {mean:.0%}), {slots}"
+        return Present(because, evidence, 0.8)
     if holding(moments, lambda _used, runs, _waits: runs >= limit).holds:
         return Absent(f"{waiting.last:.0f} wait for a slot: all {limit:.0f} are in use", evidence)
     return Absent(f"{waiting.last:.0f} wait, but the pool is not full: {mean:.0%} used", evidence)

@@ -27,8 +27,8 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._holding import holding, recent_mean, together
-from barostat.symptoms._pool import PINNED_RATIO, pinned
+from barostat.symptoms._holding import ENOUGH_READINGS, holding, recent_mean, together
+from barostat.symptoms._pool import COARSE_PINNED_RATIO, PINNED_RATIO, WAVE_SHARE, pinned
 from barostat.symptoms._queue import queue
 
 
@@ -49,8 +49,11 @@ def judge(window: Window) -> Verdict:
                 f"requests wait and the pool ({mean:.0%} used) has no room for one more like the {running.last:.0f} running, {coarse.how}"
             )
             return Present(because, tuple(evidence), min(coarse.confidence, 0.85))
-        if coarse.readings > 2 and mean >= PINNED_RATIO:
+        if coarse.readings >= ENOUGH_READINGS and mean >= PINNED_RATIO:
             return Present(f"the KV pool is full: usage {mean:.0%} on average", tuple(evidence), 0.8)
+        queued = holding(together(waiting), lambda waits: waits > 0)
+        if coarse.readings >= ENOUGH_READINGS and coarse.share >= WAVE_SHARE and mean >= COARSE_PINNED_RATIO and queued.holds:
+            return Present(f"the KV pool fills up again and again while requests wait: {coarse.how}", tuple(evidence), 0.75)
     return Absent(f"the KV pool has room: usage {mean:.0%} on average, {usage.last:.0%} last", tuple(evidence))
 
 

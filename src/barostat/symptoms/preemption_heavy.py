@@ -1,6 +1,6 @@
 """Preemptions are so frequent that they are the harm: the engine spends its time on computing again what it had.
 
-Meaning: at least one preemption for every ten requests that finish, or one every ten seconds without a break, or
+Meaning: at least one preemption for every ten requests that finish, or one every ten seconds where few finish, or
 preemptions together with stalls in the streams. More runs at once than the pool can carry to its end.
 
 Impact: streams stall for seconds (the gap between tokens has a long tail), time to first token of the victims
@@ -27,13 +27,15 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._holding import holding, together
+from barostat.symptoms._holding import RECENT_S, recent
 from barostat.symptoms._preemption import SOURCES, preemptions
 
 HEAVY_PER_FINISHED = 0.1
 """One victim per ten finished requests: from here on a user notices."""
 HEAVY_PER_S = 0.1
-"""One every ten seconds, all the time."""
+"""One every ten seconds, on average."""
+RARE_PER_FINISHED = 0.03
+"""An engine that finishes many requests a second may preempt one every ten seconds without anybody noticing."""
 FEW = 3
 """So few may be a hiccup whatever they are divided by."""
 STALL_RATIO = 5.0
@@ -56,16 +58,15 @@ def judge(window: Window) -> Verdict:
     evidence += [found.evidence(window.at) for found in (twice, itl) if found is not None]
     if seen.count < FEW and (twice is None or twice.last < 1):
         return Absent(f"{seen.count:.0f} preemptions: too few to be the harm", tuple(evidence))
+    rate = window.fresh("preemptions_per_s")
+    if rate is not None and rate.span_s > RECENT_S and recent(rate).high <= 0:
+        return Absent(f"none in the last {RECENT_S / 60:.0f} minutes, {seen.count:.0f} before", tuple(evidence))
     if seen.per_finished is not None and seen.per_finished >= HEAVY_PER_FINISHED:
         because = f"{seen.count:.0f} preemptions, {seen.per_finished:.2g} for each request that finished"
         return Present(because, tuple(evidence), 0.95 if seen.count >= 2 * FEW else 0.8)
-    rate = window.fresh("preemptions_per_s")
-    if rate is not None:
-        held = holding(together(rate), lambda per_s: per_s >= HEAVY_PER_S)
-        if held.holds:
-            return Present(f"preemptions at {rate.mean:.2g} per second, {held.how}", tuple(evidence), held.confidence)
-    elif seen.per_s is not None and seen.per_s >= HEAVY_PER_S:
-        return Present(f"preemptions at {seen.per_s:.2g} per second", tuple(evidence), 0.75)
+    counts = seen.per_finished is None or seen.per_finished >= RARE_PER_FINISHED
+    if seen.per_s is not None and seen.per_s >= HEAVY_PER_S and counts:
+        return Present(f"preemptions at {seen.per_s:.2g} per second", tuple(evidence), 0.85 if seen.count >= 2 * FEW else 0.75)
     if _streams_stall(window):
         return Present(f"{seen.count:.0f} preemptions, and streams stall between tokens", tuple(evidence), 0.75)
     if seen.at_least:

@@ -1,0 +1,142 @@
+"""What several symptoms share: conditions over readings, halves, the queue's limits, the pool's ceiling, counted preemptions."""
+
+from __future__ import annotations
+
+import pytest
+
+from barostat.catalog.signals import signal
+from barostat.core.config import ConfigValue, EngineConfig
+from barostat.core.signal import Signal
+from barostat.core.window import Window
+from barostat.symptoms._halves import change
+from barostat.symptoms._holding import holding, recent, together
+from barostat.symptoms._host import engine_has_slack
+from barostat.symptoms._pool import no_room_for_one_more, pinned
+from barostat.symptoms._preemption import preemptions
+from barostat.symptoms._queue import computed_tokens_per_step, queue, running_limit
+
+AT = 1000.0
+
+
+def _signal(name: str, *values: float, every_s: float = 5.0) -> Signal:
+    first = AT - every_s * (len(values) - 1)
+    made = signal(name, [(first + every_s * k, value) for k, value in enumerate(values)], "test")
+    assert made is not None
+    return made
+
+
+def _window(*signals: Signal, **config: float) -> Window:
+    settings = EngineConfig({name: ConfigValue(value, "flag", "test") for name, value in config.items()})
+    return Window("replica", AT, {found.name: found for found in signals}, settings)
+
+
+@pytest.mark.parametrize(
+    ("values", "holds", "how"),
+    [
+        ((1,), True, "in the one reading there is"),
+        ((0,), False, ""),
+        ((1, 1), True, "in both readings"),
+        ((0, 1), False, ""),
+        ((1, 1, 1), True, "for 10 s"),
+        ((1, 0, 1, 1, 1), True, "in 4 of 5 readings"),
+        ((0, 0, 0, 0, 0, 0, 1, 1, 1), True, "for the last 10 s"),
+        ((0, 0, 0, 0, 0, 0, 0, 1, 1), False, ""),
+        ((1, 1, 1, 1, 1, 1, 0, 0, 0), False, ""),
+        ((1, 0, 1, 0, 1, 0), False, ""),
+    ],
+)
+def test_holding(values: tuple[float, ...], holds: bool, how: str) -> None:
+    held = holding(together(_signal("waiting_requests", *values)), lambda value: value > 0)
+    assert held.holds is holds
+    if holds:
+        assert held.how == how
+
+
+def test_nothing_holds_over_nothing() -> None:
+    assert not holding((), lambda: True).holds
+
+
+def test_confidence_grows_with_readings() -> None:
+    seen = [holding(together(_signal("waiting_requests", *[1.0] * n)), lambda value: value > 0).confidence for n in (1, 2, 3)]
+    assert seen == sorted(seen)
+    assert seen[0] < 0.7 < seen[2]
+
+
+def test_only_the_last_minutes_are_judged() -> None:
+    long_ago_and_now = _signal("waiting_requests", *[1.0] * 20, *[0.0] * 6, every_s=60.0)
+    assert not holding(together(long_ago_and_now), lambda value: value > 0).holds
+    assert recent(long_ago_and_now).high == 0
+
+
+def test_together_takes_the_nearest_reading_and_leaves_out_what_has_none() -> None:
+    usage, running = _signal("kv_usage_ratio", 0.1, 0.2, 0.3, every_s=100.0), _signal("running_requests", 7.0)
+    moments = together(usage, running)
+    assert [moment.values for moment in moments] == [(0.3, 7.0)]
+    limit = _signal("max_running_requests", 64.0)
+    assert len(together(usage, limit)) == 3, "a limit lasts"
+
+
+def test_change_compares_halves_by_their_medians() -> None:
+    moved = change(_signal("prompt_tokens_mean", 10, 12, 900, 11, 30, 31, 29, 33))
+    assert moved is not None
+    assert (moved.earlier, moved.later) == (11.5, 30.5)
+    assert change(_signal("prompt_tokens_mean", 10, 20, 30)) is None
+    nothing = change(_signal("prompt_tokens_mean", 0, 0, 0, 0))
+    assert nothing is not None
+    assert nothing.ratio == 1.0
+
+
+def test_pinned_in_fine_and_coarse_pools() -> None:
+    assert pinned(0.96, 100, 0)
+    assert not pinned(0.9, 100, 5)
+    assert pinned(0.85, 4, 1)
+    assert not pinned(0.85, 4, 0)
+    assert not pinned(0.6, 1, 5), "a single request of 60 % leaves room for others: the queue is held by something else"
+    assert no_room_for_one_more(0.6, 1)
+    assert not no_room_for_one_more(0.0, 0)
+
+
+def test_queue_prefers_what_waits_for_capacity() -> None:
+    both = _window(_signal("capacity_waiting_requests", 2), _signal("waiting_requests", 9))
+    assert queue(both) is both.signals["capacity_waiting_requests"]
+    assert queue(_window()) is None
+
+
+def test_running_limit_is_the_smaller_setting_unless_contradicted() -> None:
+    assert running_limit(_window(max_num_seqs=64, max_num_active_seqs=16)) == 16
+    assert running_limit(_window(_signal("max_running_requests", 8), max_num_seqs=64)) == 8
+    assert running_limit(_window(_signal("running_requests", 70), max_num_seqs=64)) is None
+    assert running_limit(_window()) is None
+
+
+def test_cached_prompt_tokens_are_no_work() -> None:
+    signals = [
+        _signal("tokens_per_step", 1000, 1000),
+        _signal("prompt_tokens_per_s", 900, 900),
+        _signal("generation_tokens_per_s", 100, 100),
+    ]
+    assert computed_tokens_per_step(_window(*signals)) == 1000
+    assert computed_tokens_per_step(_window(*signals, _signal("prefix_hit_ratio", 0.5))) == pytest.approx(550)
+    assert computed_tokens_per_step(_window()) is None
+
+
+def test_preemptions_by_request_and_by_second() -> None:
+    seen = preemptions(
+        _window(_signal("preemptions_in_window", 10), _signal("finished_in_window", 40), _signal("running_requests", *[5.0] * 11))
+    )
+    assert seen is not None
+    assert (seen.count, seen.per_finished, seen.per_s) == (10, 0.25, 0.2)
+    assert preemptions(_window()) is None
+
+
+def test_v0_warns_at_the_first_and_then_every_fiftieth() -> None:
+    seen = [preemptions(_window(_signal("log_preempted_v0", lines))) for lines in (0, 1, 2, 3)]
+    assert [found.count for found in seen if found is not None] == [0, 1, 51, 101]
+
+
+def test_slack_of_the_engine_core() -> None:
+    core, queued = _signal("engine_core_cpu_cores", 0.3, 0.3, 0.3), _signal("waiting_requests", 5, 5, 5)
+    assert engine_has_slack(_window(core)) is True
+    assert engine_has_slack(_window(core, queued, _signal("worker_cpu_cores", 7, 7, 7))) is False
+    assert engine_has_slack(_window(queued)) is False
+    assert engine_has_slack(_window()) is None
