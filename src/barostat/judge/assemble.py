@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from barostat.catalog.signals import signal
 from barostat.core.config import ConfigValue
@@ -15,6 +16,7 @@ from barostat.gpus import cards
 from barostat.gpus import read as read_gpu
 from barostat.judge.recording import Recording, ReplicaRecording
 from barostat.platform import host, kubernetes
+from barostat.platform.pods import engine_container, find_pod
 
 
 def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, Window], tuple[str, ...]]:
@@ -111,6 +113,7 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
     if recording.kubernetes:
         facts, trouble = kubernetes.signals(recording.kubernetes, replica.name, recording.at)
         found += facts
+        found += _limits(recording.kubernetes, replica.name, recording.at)
         problems += trouble
     if recording.gateway is not None:
         found += recording.gateway.signals(recording.at).values()
@@ -119,7 +122,16 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
 
 def _own_pids(replica: ReplicaRecording) -> frozenset[int] | None:
     """Process ids of the engine as its host readings list them, or None where they list none."""
-    pids = {
-        process.get("pid") for reading in replica.host for process in reading.values.get("processes") or () if isinstance(process, Mapping)
-    }
-    return frozenset(pid for pid in pids if isinstance(pid, int)) or None
+    listed = [reading.values.get("processes") for reading in replica.host if isinstance(reading.values, Mapping)]
+    processes = [process for entry in listed if isinstance(entry, list) for process in entry if isinstance(process, Mapping)]
+    return frozenset(pid for process in processes if isinstance(pid := process.get("pid"), int)) or None
+
+
+def _limits(documents: Mapping[str, Any], name: str, at: float) -> list[Signal | None]:
+    """The container's limits as the pod spec states them: for where no host reading tells them."""
+    pod = find_pod(documents, name)
+    container = engine_container(pod) if pod is not None else None
+    if container is None:
+        return []
+    stated = (("cpu_limit_cores", container.cpu_limit_cores), ("host_memory_limit_bytes", container.memory_limit_bytes))
+    return [signal(kind, [(at, value)], f"limits of container {container.name}") for kind, value in stated if value is not None]
