@@ -160,7 +160,7 @@ class _Reader:
 
     def recording(self) -> Recording:
         """Everything taken, put together."""
-        if not self.files and not self.replicas:
+        if not self.files:
             why = (
                 self.problems[0]
                 if self.problems

@@ -33,13 +33,13 @@ _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)[^\s/@'\"<>]+@")
 _BEARER = re.compile(r"\b(bearer|basic|negotiate|digest)\s+(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE)
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 _PAIR = re.compile(
-    rf"(?<![\w.-])(?P<key>{_KEY})(?P<between>\\?[\"']?\s*(?:=>|[=:])\s*)"
-    rf"(?P<value>\[[^\]\n]*\]|{_QUOTED}|(?:bearer|basic)\s+\S+|[^\s,;&)}}\]\"']+)",
+    rf"(?<![\w.-])(?P<key>{_KEY})(?P<between>\\*[\"']?\s*(?:=>|[=:])\s*)"
+    rf"(?P<value>\[[^\]\n]*\]|\\+[\"'](?:(?!\\+[\"']).)*|{_QUOTED}|(?:bearer|basic)\s+\S+|[^\s,;&)}}\]\"']+)",
     re.IGNORECASE,
 )
 _HEADER = re.compile(r"(?im)\b(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(\s*:\s*)(?!\[redacted\])[^\"'\n]+")
 _HINTS = re.compile(
-    r"(?:keys?|key_?id|token|secret|passw(?:or)?d|passphrase|pwd|auth|cookie|credentials?|authorization|signature|sig)\\?[\"']?\s*(?:=>|[=:])"
+    r"(?:keys?|key_?id|token|secret|passw(?:or)?d|passphrase|pwd|auth|cookie|credentials?|authorization|signature|sig)\\*[\"']?\s*(?:=>|[=:])"
     r"|bearer|basic|negotiate|digest|://|-----BEGIN",
     re.IGNORECASE,
 )
@@ -131,7 +131,7 @@ def _without_value(match: re.Match[str]) -> str:
     if value.strip().lower() in _HARMLESS or (REDACTED in value and len(value) < len(REDACTED) + 10):
         return match[0]
     bare = value.strip("\"'")
-    if re.fullmatch(r"-?\d{1,5}(?:\.\d+)?|\d[\d,.]*%?", bare) and match["key"].lower().endswith(("token", "tokens", "sig", "auth")):
+    if re.fullmatch(r"-?\d{1,5}(?:\.\d{1,6})?%?", bare) and match["key"].lower().endswith(("token", "tokens", "sig", "auth")):
         return match[0]  # `time_per_token=0.5` is a measurement
     quote = value[0] if value[0] in "\"'" else ""
     return f"{match['key']}{match['between']}{quote}{REDACTED}{quote}"

@@ -17,7 +17,7 @@ _KEPT_ANNOTATIONS = re.compile(
 _DROPPED = frozenset({"managedFields", "data", "stringData", "binaryData"})
 _COMMANDS = frozenset({"args", "command"})
 _REFERENCES = frozenset(
-    {"secretName", "secretKeyRef", "secretRef", "secret", "imagePullSecrets", "serviceAccountToken", "tokenExpirationSeconds"}
+    {"secretName", "secretKeyRef", "secretRef", "secret", "imagePullSecrets", "serviceAccountToken", "key", "topologyKey"}
 )
 
 
