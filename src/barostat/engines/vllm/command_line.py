@@ -137,7 +137,7 @@ def _holds_several(element: str, before: Word | None) -> bool:
 
 
 def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], Word | None]:
-    """The words behind the program, the assignments before it, and the program's last word. Without one: the command with most arguments."""
+    """The words behind the program, the assignments before it, and the program's last word. Without one: the longest command."""
     commands: list[list[Word]] = [[]]
     for word in words:
         if word.operator:
