@@ -44,9 +44,9 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'tie_word_embeddings': False, 'torch_dtype': 'bfloat16', 'v_head_dim': 128, 'vocab_size': 129280}),
     'deepseek-ai/DeepSeek-V4-Flash':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/deepseek-ai--DeepSeek-V4-Flash_config.json',
-        {'architectures': ['DeepseekV4ForCausalLM'], 'head_dim': 512, 'hidden_act': 'silu', 'hidden_size': 4096, 'index_head_dim':
-        128, 'index_n_heads': 64, 'index_topk': 512, 'max_position_embeddings': 1048576, 'model_type': 'deepseek_v4',
-        'moe_intermediate_size': 2048, 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_attention_heads': 64,
+        {'architectures': ['DeepseekV4ForCausalLM'], 'expert_dtype': 'fp4', 'head_dim': 512, 'hidden_act': 'silu', 'hidden_size':
+        4096, 'index_head_dim': 128, 'index_n_heads': 64, 'index_topk': 512, 'max_position_embeddings': 1048576, 'model_type':
+        'deepseek_v4', 'moe_intermediate_size': 2048, 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_attention_heads': 64,
         'num_experts_per_tok': 6, 'num_hidden_layers': 43, 'num_key_value_heads': 1, 'num_nextn_predict_layers': 1, 'o_groups': 8,
         'o_lora_rank': 1024, 'q_lora_rank': 1024, 'qk_rope_head_dim': 64, 'quantization_config': {'quant_method': 'fp8',
         'weight_block_size': [128, 128]}, 'rope_scaling': {'factor': 16, 'original_max_position_embeddings': 65536}, 'sliding_window':
@@ -54,9 +54,9 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         '0*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'}}),
     'deepseek-ai/DeepSeek-V4-Pro':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/deepseek-ai--DeepSeek-V4-Pro_config.json',
-        {'architectures': ['DeepseekV4ForCausalLM'], 'head_dim': 512, 'hidden_act': 'silu', 'hidden_size': 7168, 'index_head_dim':
-        128, 'index_n_heads': 64, 'index_topk': 1024, 'max_position_embeddings': 1048576, 'model_type': 'deepseek_v4',
-        'moe_intermediate_size': 3072, 'n_routed_experts': 384, 'n_shared_experts': 1, 'num_attention_heads': 128,
+        {'architectures': ['DeepseekV4ForCausalLM'], 'expert_dtype': 'fp4', 'head_dim': 512, 'hidden_act': 'silu', 'hidden_size':
+        7168, 'index_head_dim': 128, 'index_n_heads': 64, 'index_topk': 1024, 'max_position_embeddings': 1048576, 'model_type':
+        'deepseek_v4', 'moe_intermediate_size': 3072, 'n_routed_experts': 384, 'n_shared_experts': 1, 'num_attention_heads': 128,
         'num_experts_per_tok': 6, 'num_hidden_layers': 61, 'num_key_value_heads': 1, 'num_nextn_predict_layers': 1, 'o_groups': 16,
         'o_lora_rank': 1024, 'q_lora_rank': 1536, 'qk_rope_head_dim': 64, 'quantization_config': {'quant_method': 'fp8',
         'weight_block_size': [128, 128]}, 'rope_scaling': {'factor': 16, 'original_max_position_embeddings': 65536}, 'sliding_window':

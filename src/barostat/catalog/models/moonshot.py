@@ -45,9 +45,10 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         64, 'quantization_config': {'quant_method': 'compressed-tensors', 'format': 'mxfp4-pack-quantized', 'ignore':
         ['re:.*lm_head.*', 're:.*mlp\\.(gate|up|gate_up|down)_proj.*', 're:.*mm_projector.*', 're:.*self_attn.*',
         're:.*shared_experts.*', 're:.*vision_tower.*'], 'config_groups': {'group_0': {'weights': {'group_size': 32, 'num_bits': 4,
-        'strategy': 'group', 'type': 'float'}, 'format': 'mxfp4-pack-quantized', 'targets': ['Linear']}}}, 'tie_word_embeddings':
-        False, 'v_head_dim': 128, 'vocab_size': 163840}, 'tie_word_embeddings': False, 'vision_config': {'patch_size': 14,
-        'vt_hidden_size': 1024, 'vt_intermediate_size': 4096, 'vt_num_hidden_layers': 27}}),
+        'strategy': 'group', 'type': 'float'}, 'format': 'mxfp4-pack-quantized', 'targets': ['Linear']}}},
+        'routed_expert_hidden_size': 3584, 'tie_word_embeddings': False, 'v_head_dim': 128, 'vocab_size': 163840},
+        'tie_word_embeddings': False, 'vision_config': {'patch_size': 14, 'vt_hidden_size': 1024, 'vt_intermediate_size': 4096,
+        'vt_num_hidden_layers': 27}}),
     'moonshotai/Kimi-Linear-48B-A3B-Instruct': ('gogongxt/python@d2644104bc43:scripts/models/kimi_linear_48b_a3b_instruct.md',
         {'architectures': ['KimiLinearForCausalLM'], 'dtype': 'bfloat16', 'first_k_dense_replace': 1, 'head_dim': 72, 'hidden_act':
         'silu', 'hidden_size': 2304, 'intermediate_size': 9216, 'kv_lora_rank': 512, 'linear_attn_config': {'full_attn_layers': [4, 8,

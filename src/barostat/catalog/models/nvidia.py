@@ -29,28 +29,28 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--DeepSeek-V4-Flash-NVFP4_config.json',
         {'architectures': ['DeepseekV4ForCausalLM'], 'compress_ratios': {'runs of numbers':
         '0*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'},
-        'head_dim': 512, 'hidden_act': 'silu', 'hidden_size': 4096, 'index_head_dim': 128, 'index_n_heads': 64, 'index_topk': 512,
-        'max_position_embeddings': 1048576, 'model_type': 'deepseek_v4', 'moe_intermediate_size': 2048, 'n_routed_experts': 256,
-        'n_shared_experts': 1, 'num_attention_heads': 64, 'num_experts_per_tok': 6, 'num_hidden_layers': 43, 'num_key_value_heads': 1,
-        'num_nextn_predict_layers': 1, 'o_groups': 8, 'o_lora_rank': 1024, 'q_lora_rank': 1024, 'qk_rope_head_dim': 64,
-        'quantization_config': {'quant_method': 'fp8', 'quant_algo': 'MIXED_PRECISION', 'group_size': 16, 'weight_block_size': [128,
-        128], 'ignore': ['*.attn.*', '*.ffn.shared_experts.*', 'head', 'mtp.*'], 'config_groups': {'group_0': {'weights':
-        {'group_size': 16, 'num_bits': 4, 'type': 'float'}, 'format': None, 'targets': ['Linear']}}}, 'rope_scaling': {'factor': 16,
-        'original_max_position_embeddings': 65536}, 'sliding_window': 128, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16',
-        'vocab_size': 129280}),
+        'expert_dtype': 'fp4', 'head_dim': 512, 'hidden_act': 'silu', 'hidden_size': 4096, 'index_head_dim': 128, 'index_n_heads': 64,
+        'index_topk': 512, 'max_position_embeddings': 1048576, 'model_type': 'deepseek_v4', 'moe_intermediate_size': 2048,
+        'n_routed_experts': 256, 'n_shared_experts': 1, 'num_attention_heads': 64, 'num_experts_per_tok': 6, 'num_hidden_layers': 43,
+        'num_key_value_heads': 1, 'num_nextn_predict_layers': 1, 'o_groups': 8, 'o_lora_rank': 1024, 'q_lora_rank': 1024,
+        'qk_rope_head_dim': 64, 'quantization_config': {'quant_method': 'fp8', 'quant_algo': 'MIXED_PRECISION', 'group_size': 16,
+        'weight_block_size': [128, 128], 'ignore': ['*.attn.*', '*.ffn.shared_experts.*', 'head', 'mtp.*'], 'config_groups':
+        {'group_0': {'weights': {'group_size': 16, 'num_bits': 4, 'type': 'float'}, 'format': None, 'targets': ['Linear']}}},
+        'rope_scaling': {'factor': 16, 'original_max_position_embeddings': 65536}, 'sliding_window': 128, 'tie_word_embeddings':
+        False, 'torch_dtype': 'bfloat16', 'vocab_size': 129280}),
     'nvidia/DeepSeek-V4-Pro-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--DeepSeek-V4-Pro-NVFP4_config.json',
         {'architectures': ['DeepseekV4ForCausalLM'], 'compress_ratios': {'runs of numbers':
         '128*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'},
-        'head_dim': 512, 'hidden_act': 'silu', 'hidden_size': 7168, 'index_head_dim': 128, 'index_n_heads': 64, 'index_topk': 1024,
-        'max_position_embeddings': 1048576, 'model_type': 'deepseek_v4', 'moe_intermediate_size': 3072, 'n_routed_experts': 384,
-        'n_shared_experts': 1, 'num_attention_heads': 128, 'num_experts_per_tok': 6, 'num_hidden_layers': 61, 'num_key_value_heads':
-        1, 'num_nextn_predict_layers': 1, 'o_groups': 16, 'o_lora_rank': 1024, 'q_lora_rank': 1536, 'qk_rope_head_dim': 64,
-        'quantization_config': {'quant_method': 'fp8', 'quant_algo': 'MIXED_PRECISION', 'group_size': 16, 'weight_block_size': [128,
-        128], 'ignore': ['*.attn.*', '*.ffn.shared_experts.*', 'head', 'mtp.*'], 'config_groups': {'group_0': {'weights':
-        {'group_size': 16, 'num_bits': 4, 'type': 'float'}, 'format': None, 'targets': ['Linear']}}}, 'rope_scaling': {'factor': 16,
-        'original_max_position_embeddings': 65536}, 'sliding_window': 128, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16',
-        'vocab_size': 129280}),
+        'expert_dtype': 'fp4', 'head_dim': 512, 'hidden_act': 'silu', 'hidden_size': 7168, 'index_head_dim': 128, 'index_n_heads': 64,
+        'index_topk': 1024, 'max_position_embeddings': 1048576, 'model_type': 'deepseek_v4', 'moe_intermediate_size': 3072,
+        'n_routed_experts': 384, 'n_shared_experts': 1, 'num_attention_heads': 128, 'num_experts_per_tok': 6, 'num_hidden_layers': 61,
+        'num_key_value_heads': 1, 'num_nextn_predict_layers': 1, 'o_groups': 16, 'o_lora_rank': 1024, 'q_lora_rank': 1536,
+        'qk_rope_head_dim': 64, 'quantization_config': {'quant_method': 'fp8', 'quant_algo': 'MIXED_PRECISION', 'group_size': 16,
+        'weight_block_size': [128, 128], 'ignore': ['*.attn.*', '*.ffn.shared_experts.*', 'head', 'mtp.*'], 'config_groups':
+        {'group_0': {'weights': {'group_size': 16, 'num_bits': 4, 'type': 'float'}, 'format': None, 'targets': ['Linear']}}},
+        'rope_scaling': {'factor': 16, 'original_max_position_embeddings': 65536}, 'sliding_window': 128, 'tie_word_embeddings':
+        False, 'torch_dtype': 'bfloat16', 'vocab_size': 129280}),
     'nvidia/GLM-5-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--GLM-5-NVFP4_config.json',
         {'architectures': ['GlmMoeDsaForCausalLM'], 'dtype': 'bfloat16', 'first_k_dense_replace': 3, 'hidden_act': 'silu', 'head_dim':

@@ -1,0 +1,198 @@
+"""Where a GPU's memory goes before the KV pool gets the rest, each part an estimate.
+
+    total x utilisation = weights + activations + non-torch + graphs + KV pool
+                                    |             |           '- counted inside the budget since 0.20.0, on top of it before
+                                    |             '- CUDA context beyond the snapshot, NCCL, all-reduce workspaces
+                                    '- peak of one profiling forward of max_num_batched_tokens, and of the sampler over max_num_seqs rows
+
+The constants were fitted to public start-up logs (docs/decisions/memory-model.md says which, and how they do on families left out).
+Source: vLLM 0.19.0 to 0.33.0, Worker.determine_available_memory, GPUModelRunner.profile_run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barostat.core.units import GIB
+from barostat.kv.architecture import Architecture
+from barostat.kv.config_json import ConfigJson
+from barostat.kv.deployment import Deployment
+from barostat.kv.dtypes import item_bytes
+from barostat.kv.estimate import Estimate, within
+from barostat.kv.quantization import WeightFormat
+from barostat.kv.weights import weight_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryModel:
+    """The fitted constants. Units: copies of a tensor, or bytes.
+
+    `sampler_copies`: float32 copies of the logits alive at once. `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the
+    hidden
+    activations. `moe_copies`: of the expert activations, kept beside the rest. `tower_bytes`: a multimodal profile on top.
+    `single_bytes`, `linked_bytes`, `unlinked_bytes`: non-torch memory on one GPU, on several Hopper or newer data-centre GPUs, on
+    several others.
+    """
+
+    sampler_copies: float = 3.62
+    fixed_bytes: float = 0.05 * GIB
+    forward_ffn: float = 3.0
+    forward_hidden: float = 4.2
+    moe_copies: float = 3.0
+    tower_bytes: float = 0.2 * GIB
+    single_bytes: float = 0.25 * GIB
+    linked_bytes: float = 2.08 * GIB
+    unlinked_bytes: float = 0.25 * GIB
+    early_bytes: float = 0.1 * GIB
+    graph_base_bytes: float = 0.38 * GIB
+    graph_layer_bytes: float = 0.0165 * GIB
+    graph_moe_bytes: float = 0.7 * GIB
+    graph_counted_ratio: float = 0.45
+    weights_extra_bytes: float = 0.03 * GIB
+
+
+FITTED = MemoryModel()
+
+# Versions from which tensor-parallel ranks of linked cards keep an all-reduce workspace of about 2 GiB, and from which graphs are in the
+# budget.
+_WORKSPACE_SINCE = "0.13.0"
+_GRAPHS_COUNTED_SINCE = "0.20.0"
+_LARGEST_CAPTURE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one GPU of each pipeline stage spends outside the KV pool. `parts`: of the first stage; `others`: sums of each stage."""
+
+    weights: Estimate
+    activations: Estimate
+    non_torch: Estimate
+    graphs: Estimate
+    graphs_counted: bool
+    stage_weights: tuple[int, ...]
+
+    @property
+    def parts(self) -> tuple[Estimate, ...]:
+        """All parts, the largest concern first."""
+        return (self.weights, self.activations, self.non_torch, self.graphs)
+
+
+def footprint(
+    model: Architecture, flags: Deployment, form: WeightFormat, capability: float, *, eager: bool, constants: MemoryModel = FITTED,
+    stated_weights_bytes: int | None = None,
+) -> Footprint:  # fmt: skip
+    """The parts for this model under these flags on a card of this compute capability (0: not known, or not NVIDIA)."""
+    stages = weight_bytes(model, form, flags.tp, flags.pp)
+    if stated_weights_bytes is not None:
+        share = stated_weights_bytes / max(1, stages.largest)
+        per_stage = tuple(int(size * share) for size in stages.by_stage)
+        weights = Estimate("weights", stated_weights_bytes, stated_weights_bytes, stated_weights_bytes, "as given")
+    else:
+        per_stage = tuple(int(size + constants.weights_extra_bytes) for size in stages.by_stage)
+        unsure = max(0.01, form.uncertain_ratio)
+        weights = within("weights", max(per_stage), unsure, f"{stages.parameters / 1e9:.1f} B parameters, {form.name}")
+    return Footprint(
+        weights=weights,
+        activations=activations(model, flags, constants),
+        non_torch=non_torch(flags, capability, constants),
+        graphs=graphs(model, flags, eager, constants),
+        graphs_counted=flags.version.at_least(_GRAPHS_COUNTED_SINCE) and not eager,
+        stage_weights=per_stage,
+    )
+
+
+def activations(model: Architecture, flags: Deployment, constants: MemoryModel) -> Estimate:
+    """Peak of the profiling run: the larger of the sampler's and the forward's, and the experts' workspace."""
+    config = ConfigJson(model.text, model.config, "config.json")
+    rows = min(flags.max_num_batched_tokens, flags.max_num_seqs)
+    logits = rows * model.vocab_size * 4
+    one_hidden = flags.max_num_batched_tokens * model.hidden_size * item_bytes(flags.dtype)
+    one_ffn = flags.max_num_batched_tokens * config.integer("intermediate_size", 0) / flags.tp * item_bytes(flags.dtype)
+    sampler = constants.sampler_copies * logits + one_hidden + constants.fixed_bytes
+    forward = constants.forward_ffn * one_ffn + constants.forward_hidden * one_hidden
+    experts = 0.0
+    if config.integer("num_experts", 0) > 1:
+        chosen = max(1, config.integer("num_experts_per_tok", 1))
+        inner = config.integer("moe_intermediate_size", 0) or config.integer("intermediate_size", 0)
+        tokens = flags.max_num_batched_tokens * chosen * item_bytes(flags.dtype)
+        experts = constants.moe_copies * tokens * inner / flags.tp + 0.5 * tokens * model.hidden_size
+        forward = constants.forward_hidden * one_hidden
+    peak = max(sampler, forward) + experts
+    if model.is_multimodal or any(word in model.name for word in ("VL", "Vision", "Gemma3ForCond", "Mistral3", "Pixtral")):
+        peak += constants.tower_bytes
+    unsure = 0.06 if not experts and not model.is_multimodal else 0.25
+    source = (
+        f"sampler over {rows} rows of {model.vocab_size} logits"
+        if sampler >= forward
+        else f"one forward of {flags.max_num_batched_tokens} tokens"
+    )
+    spread = max(unsure * peak, 0.1 * GIB)
+    return Estimate("activations", peak, max(0.0, peak - spread), peak + spread, source)
+
+
+def non_torch(flags: Deployment, capability: float, constants: MemoryModel) -> Estimate:
+    """CUDA context, NCCL and all-reduce workspaces: little on one GPU, about 2 GiB on linked ones."""
+    if flags.version.before("0.12.0"):
+        return Estimate("non-torch", constants.early_bytes, 0.02 * GIB, 0.6 * GIB, "small in versions before 0.12")
+    if flags.tp > 1 and 9.0 <= capability < 11.0 and flags.version.at_least(_WORKSPACE_SINCE):
+        return Estimate("non-torch", constants.linked_bytes, 0.5 * GIB, 2.8 * GIB, "NCCL and all-reduce workspaces of linked GPUs")
+    if flags.tp > 1:
+        return Estimate("non-torch", constants.unlinked_bytes, 0.05 * GIB, 1.2 * GIB, "NCCL between GPUs without a fast link")
+    if flags.pp > 1:
+        return Estimate("non-torch", 0.07 * GIB, 0.02 * GIB, 0.5 * GIB, "pipeline stages of one GPU each")
+    return Estimate("non-torch", constants.single_bytes, 0.05 * GIB, 0.6 * GIB, "context and kernels of one GPU")
+
+
+def graphs(model: Architecture, flags: Deployment, eager: bool, constants: MemoryModel) -> Estimate:
+    """CUDA graphs: what the budget is charged since 0.20.0 (an estimate of the engine's own, mostly below what graphs then take)."""
+    if eager:
+        return Estimate("graphs", 0.0, 0.0, 0.0, "--enforce-eager: none")
+    config = ConfigJson(model.text, model.config, "config.json")
+    layers = len(model.layers) / flags.pp
+    taken = constants.graph_base_bytes + constants.graph_layer_bytes * layers
+    taken += constants.graph_moe_bytes if config.integer("num_experts", 0) > 1 else 0.0
+    sizes = capture_sizes(flags.max_num_seqs)
+    taken *= sizes / capture_sizes(_LARGEST_CAPTURE)
+    if flags.version.before(_GRAPHS_COUNTED_SINCE):
+        return Estimate("graphs", taken, 0.5 * taken, 1.6 * taken, f"{sizes} graph sizes, on top of the budget in this version")
+    counted = constants.graph_counted_ratio * taken
+    return Estimate("graphs", counted, 0.2 * counted, 2.5 * counted, f"{sizes} graph sizes, charged to the budget since 0.20.0")
+
+
+def capture_sizes(max_num_seqs: int) -> int:
+    """How many batch sizes get a graph: 1, 2, 4, then every 8 to 256, every 16 beyond, up to twice max_num_seqs or 512.
+
+    Source: vLLM 0.32.0, VllmConfig._set_cudagraph_sizes.
+    """
+    largest = min(2 * max_num_seqs, _LARGEST_CAPTURE)
+    small = sum(1 for size in (1, 2, 4) if size <= largest)
+    return small + min(largest, 248) // 8 + (max(0, largest - 256) // 16 + 1 if largest >= 256 else 0)
+
+
+def available_bytes(total: Estimate, utilization: float, parts: Footprint) -> list[Estimate]:
+    """What is left for the KV pool on a GPU of each pipeline stage: the sampler only works on the last one.
+
+    Errors: none; a negative value means that it does not fit.
+    """
+    budget = total.value * utilization
+    result = []
+    for size in parts.stage_weights:
+        scale = size / parts.weights.value if parts.weights.value else 1.0
+        spent = size + parts.activations.value + parts.non_torch.value + (parts.graphs.value if parts.graphs_counted else 0.0)
+        counted = (parts.activations, parts.non_torch, *((parts.graphs,) if parts.graphs_counted else ()))
+        up = (
+            (total.high - total.value) * utilization,
+            (parts.weights.value - parts.weights.low) * scale,
+            *(e.value - e.low for e in counted),
+        )
+        down = (
+            (total.value - total.low) * utilization,
+            (parts.weights.high - parts.weights.value) * scale,
+            *(e.high - e.value for e in counted),
+        )
+        left = budget - spent
+        low, high = left - sum(x * x for x in down) ** 0.5, left + sum(x * x for x in up) ** 0.5
+        result.append(
+            Estimate("available KV memory", left, low, high, "total x utilisation less weights, activations, non-torch and counted graphs")
+        )
+    return result

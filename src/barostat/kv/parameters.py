@@ -1,0 +1,243 @@
+"""How many weights a model has, by component and layer, from its config.json.
+
+Units: numbers of parameters. `split`: divided over tensor-parallel ranks; else every rank holds a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import Literal
+
+from barostat.core.units import ceil_div
+from barostat.kv.architecture import Architecture, Compressed, Cross, Full, Indexer, Latent, State, Window
+from barostat.kv.config_json import ConfigJson
+
+Component = Literal["attention", "mlp", "experts", "shared experts", "router", "embedding", "head", "state", "tower", "norm"]
+
+# Towers of multimodal architectures whose config.json lacks the tower's own part. Source: the published sizes of these towers.
+_TOWER_WORDS = {
+    "Qwen2VL": 670_000_000, "Qwen2_5_VL": 670_000_000, "Gemma3ForConditional": 420_000_000, "KimiVL": 430_000_000,
+    "Mistral3": 430_000_000, "Pixtral": 430_000_000, "Mllama": 860_000_000,
+}  # fmt: skip
+
+# MLPs with one projection in instead of two: their activation has no gate.
+_UNGATED_TYPES = frozenset(
+    (
+        "opt",
+        "gpt2",
+        "gpt_neox",
+        "gpt_bigcode",
+        "gptj",
+        "bloom",
+        "falcon",
+        "mpt",
+        "starcoder2",
+        "phi",
+        "nemotron",
+        "nemotron_h",
+        "whisper",
+        "refinedweb",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Some parameters of one component."""
+
+    component: Component
+    count: int
+    split: bool = True
+
+
+def layer_weights(model: Architecture, index: int) -> list[Weights]:
+    """The parameters of one decoder layer."""
+    config = ConfigJson(model.text, model.config, "config.json")
+    hidden = model.hidden_size
+    found: list[Weights] = [Weights("norm", 2 * hidden, split=False)]
+    for cache in model.layers[index]:
+        match cache:
+            case Full() | Window() | Cross():
+                found.append(_grouped_attention(config, model, cache.kv_heads, cache.key_dim, cache.value_dim))
+            case Latent():
+                found.extend(_latent_attention(config, model))
+            case Indexer():
+                rank = config.integer("q_lora_rank", 0) or hidden
+                heads = config.integer("index_n_heads", 64)
+                found.append(Weights("attention", rank * heads * cache.head_dim + hidden * (cache.head_dim + heads), split=False))
+            case State():
+                found.append(_state(cache, hidden))
+            case Compressed():
+                found.extend(_compressed_attention(config, model, cache))
+            case _:
+                found.append(_grouped_attention(config, model, cache.kv_heads, cache.key_dim, cache.value_dim))
+    if not model.layers[index] and config.has("num_kv_shared_layers"):  # attends to an earlier layer's cache: queries and output only
+        found.append(Weights("attention", 2 * hidden * model.heads * model.head_dim))
+    found.extend(_feed_forward(config, model, index))
+    if (extra := config.integer("hidden_size_per_layer_input", 0)) > 0:
+        found.append(Weights("mlp", 2 * hidden * extra, split=False))
+    return found
+
+
+def _grouped_attention(config: ConfigJson, model: Architecture, kv_heads: int, key_dim: int, value_dim: int) -> Weights:
+    hidden = model.hidden_size
+    values = 0 if config.flag("attention_k_eq_v") and key_dim == config.integer("global_head_dim", 0) else value_dim
+    count = hidden * model.heads * key_dim + hidden * kv_heads * (key_dim + values) + model.heads * value_dim * hidden
+    if config.flag("attn_output_gate"):
+        count += hidden * model.heads * key_dim
+    return Weights("attention", count)
+
+
+def _latent_attention(config: ConfigJson, model: Architecture) -> list[Weights]:
+    """Low-rank projections are copied to every rank, the per-head ones are divided."""
+    hidden, heads = model.hidden_size, model.heads
+    nope, rope = config.integer("qk_nope_head_dim", 128), config.integer("qk_rope_head_dim", 64)
+    value, latent = config.integer("v_head_dim", 128), config.integer("kv_lora_rank", 512)
+    query_rank = config.integer("q_lora_rank", 0)
+    queries = (query_rank or hidden) * heads * (nope + rope)
+    per_head = queries + latent * heads * (nope + value) + heads * value * hidden
+    low_rank = hidden * query_rank + hidden * (latent + rope)
+    return [Weights("attention", per_head), Weights("attention", low_rank, split=False)]
+
+
+def _compressed_attention(config: ConfigJson, model: Architecture, cache: Compressed) -> list[Weights]:
+    hidden, heads, dim = model.hidden_size, model.heads, cache.head_dim
+    query_rank = config.integer("q_lora_rank", 1024) or hidden
+    out_rank, groups = config.integer("o_lora_rank", 1024), config.integer("o_groups", 8) or 1
+    per_head = query_rank * heads * dim + heads * dim * out_rank + out_rank * groups * hidden
+    overlap = 2 if cache.ratio == 4 else 1
+    compressors = 2 * overlap * dim * hidden if cache.ratio > 1 else 0
+    indexer = 0
+    if cache.ratio == 4:
+        index_heads = config.integer("index_n_heads", 64)
+        indexer = query_rank * index_heads * cache.index_head_dim + hidden * index_heads + 4 * cache.index_head_dim * hidden
+    return [Weights("attention", per_head), Weights("attention", hidden * (query_rank + dim) + compressors + indexer, split=False)]
+
+
+def _state(cache: State, hidden: int) -> Weights:
+    """Projections in and out of a state layer, and its convolution."""
+    channels = cache.conv_channels + cache.groups * cache.group_channels
+    match cache.kind:
+        case "gated delta net":
+            values = cache.state_values // _key_dim(cache)
+            count = hidden * (channels + values) + 2 * hidden * cache.heads + values * hidden + channels * cache.conv_kernel
+        case "kimi delta attention":
+            inner = channels // 3
+            count = hidden * channels + 2 * hidden * 128 + 2 * 128 * inner + hidden * cache.heads + inner * hidden
+        case "short convolution":
+            count = 4 * hidden * channels
+        case "mamba":
+            count = 2 * hidden * channels + channels * (hidden // 16 + 32) + hidden // 16 * channels + channels * hidden
+        case "linear attention":
+            count = 5 * hidden * hidden
+        case _:  # mamba2: gate, values, B, C and one step per head
+            inner = cache.conv_channels
+            count = hidden * (inner + channels + cache.heads) + inner * hidden + channels * cache.conv_kernel
+    return Weights("state", count)
+
+
+def _key_dim(cache: State) -> int:
+    """Values per head of the key side: heads x value_dim x key_dim values make the state, and key and value dims are equal where used."""
+    per_head = cache.state_values // cache.heads
+    return max(1, isqrt(per_head))
+
+
+def _is_moe(config: ConfigJson, index: int) -> bool:
+    """True if this layer's feed-forward is a mixture of experts."""
+    experts = config.integer("num_experts", 0)
+    if experts <= 1:
+        return False
+    types = [str(kind) for kind in config.listed("mlp_layer_types")]
+    if len(types) > index:
+        return types[index] == "sparse"
+    listed = config.string("moe_layers_enum")
+    if listed:
+        return str(index) in listed.split(",")
+    frequency = config.listed("moe_layer_freq")
+    if len(frequency) > index:
+        return bool(frequency[index])
+    if config.has("expert_layer_period"):
+        return index % config.integer("expert_layer_period") == config.integer("expert_layer_offset", 0)
+    if config.has("interleave_moe_layer_step"):
+        return (index + 1) % max(1, config.integer("interleave_moe_layer_step")) == 0
+    if index < config.integer("first_k_dense_replace", 0) or index in config.listed("mlp_only_layers"):
+        return False
+    return (index + 1) % max(1, config.integer("decoder_sparse_step", 1)) == 0
+
+
+def _feed_forward(config: ConfigJson, model: Architecture, index: int) -> list[Weights]:
+    hidden = model.hidden_size
+    projections = 2 if config.model_type in _UNGATED_TYPES else 3
+    inner = config.integer("intermediate_size", 0) or (4 * hidden if config.model_type in _UNGATED_TYPES else 0)
+    pattern = config.string("hybrid_override_pattern") or [str(kind) for kind in config.listed("layers_block_type")]
+    if pattern and config.model_type.startswith("nemotron_h"):
+        kind = pattern[index] if index < len(pattern) else ""
+        if kind in ("-", "mlp"):
+            return [Weights("mlp", 2 * hidden * inner)]
+        return _mixture(config, hidden, 2) if kind in ("E", "moe") else []
+    if _is_moe(config, index):
+        return _mixture(config, hidden, projections) + ([Weights("mlp", 3 * hidden * inner)] if config.flag("enable_moe_block") else [])
+    dense = config.integer("intermediate_size_mlp", 0) or inner
+    if config.flag("use_double_wide_mlp") and not model.layers[index]:
+        dense *= 2
+    return [Weights("mlp", projections * hidden * dense)] if dense else []
+
+
+def _padded(size: int) -> int:
+    """Rounded up to what the 4-bit expert kernels take."""
+    return ceil_div(size, 256) * 256
+
+
+def _mixture(config: ConfigJson, hidden: int, projections: int) -> list[Weights]:
+    """Experts, shared experts and the router."""
+    experts = config.integer("num_experts")
+    inner = config.integer("moe_intermediate_size", 0) or config.integer("expert_dim", 0) or config.integer("intermediate_size", 0)
+    latent = config.integer("moe_latent_size", 0) or config.integer("routed_expert_hidden_size", 0)
+    width = latent or hidden
+    if "mxfp4" in str(config.mapping("quantization_config").get("quant_method", "")) or config.model_type == "gpt_oss":
+        width, inner = _padded(width), _padded(inner)
+    found = [Weights("experts", experts * projections * width * inner), Weights("router", hidden * experts, split=False)]
+    if latent:
+        found.append(Weights("shared experts", 2 * hidden * latent, split=False))
+    own = config.integer("moe_shared_expert_intermediate_size", 0) or config.integer("shared_expert_intermediate_size", 0)
+    own = own or config.integer("share_expert_dim", 0) or config.integer("shared_intermediate_size", 0)
+    number = config.integer("n_shared_experts", config.integer("num_shared_experts", 0))
+    shared = own or number * inner
+    if config.model_type.startswith("llama4"):
+        shared = config.integer("intermediate_size", 0)
+    if shared:
+        found.append(Weights("shared experts", projections * hidden * shared))
+    return found
+
+
+def embedding_weights(model: Architecture) -> int:
+    """Parameters of the token embedding; the output head has as many."""
+    config = ConfigJson(model.text, model.config, "config.json")
+    extra = config.integer("hidden_size_per_layer_input", 0)
+    return model.vocab_size * model.hidden_size + extra * config.integer("vocab_size_per_layer_input", model.vocab_size) * len(model.layers)
+
+
+def ties_embeddings(model: Architecture) -> bool:
+    """True if the output head reuses the embedding. Silent configs follow their family's default."""
+    for config in (model.config, model.text):
+        if isinstance(found := config.get("tie_word_embeddings"), bool):
+            return found
+    return str(model.text.get("model_type", "")).startswith(("gemma", "cohere", "gpt2", "opt", "bloom", "starcoder2", "mpt", "falcon"))
+
+
+def tower_weights(model: Architecture) -> int:
+    """Parameters of the vision or audio tower and its projector, where the config describes one."""
+    total = 0
+    for name in ("vision_config", "audio_config"):
+        tower = model.config.get(name)
+        if not isinstance(tower, dict):
+            continue
+        config = ConfigJson(tower, tower, name)
+        hidden = config.integer("hidden_size", 0) or config.integer("vt_hidden_size", 0) or config.integer("embed_dim", 0)
+        layers = config.integer("num_hidden_layers", 0) or config.integer("depth", 0) or config.integer("vt_num_hidden_layers", 0)
+        inner = config.integer("intermediate_size", 0) or config.integer("vt_intermediate_size", 0) or 4 * hidden
+        total += layers * (4 * hidden * hidden + 2 * hidden * inner) + 4 * hidden * model.hidden_size
+    if total == 0 and any(word in model.name for word in _TOWER_WORDS):
+        return next(size for word, size in _TOWER_WORDS.items() if word in model.name)
+    return total
