@@ -32,9 +32,10 @@ _CLF = re.compile(
     r'\[(?P<time>\d{1,2}/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "(?P<method>[A-Z]+) (?P<path>\S+)[^"]*" '
     r"(?P<status>\d{3}) (?P<bytes>\d+|-)(?P<rest>.*)"
 )
+# bytes in, seconds, [upstream] [alternative], then one list each of addresses, lengths, seconds and statuses of the upstreams tried
 _INGRESS = re.compile(
-    r'^(?: "[^"]*" "[^"]*")? \d+ (?P<total>\d+\.\d+) \[[^\]]*\] (?:\[[^\]]*\] )?\S+(?:, \S+)* '
-    r"[\d, -]+? (?P<upstream>[\d.]+(?:[,:] [\d.]+)*|-) [\d, -]+"
+    r'^(?: "[^"]*" "[^"]*")? \d+ (?P<total>\d+\.\d+) \[[^\]]*\] (?:\[[^\]]*\] )?[^\s,]+(?:(?:, | : )[^\s,]+)* '
+    r"(?:\d+|-)(?:(?:, | : )(?:\d+|-))* (?P<upstream>(?:[\d.]+|-)(?:(?:, | : )(?:[\d.]+|-))*) (?:\d+|-)"
 )
 _NAMED = re.compile(r'\b(?P<name>rt|request_time|urt|upstream_response_time|uct|uht)="?(?P<value>\d+\.\d+)')
 _TRAEFIK_CLF = re.compile(r"\s(?P<ms>\d+)ms\s*$")
@@ -108,7 +109,7 @@ def _clf(found: re.Match[str]) -> Access:
     total = upstream = None
     if timed := _INGRESS.match(rest):
         total = _number(timed["total"])
-        parts = [_number(part) for part in re.split(r"[,:] ", timed["upstream"])]
+        parts = [_number(part) for part in re.split(r", | : ", timed["upstream"])]
         upstream = sum(part for part in parts if part is not None) if any(part is not None for part in parts) else None
     elif timed := _TRAEFIK_CLF.search(rest):
         total = int(timed["ms"]) / 1000.0

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from barostat.core.config import ConfigScalar, ConfigValue
 from barostat.engines.vllm.log_lines import Iterations, LogEvent, StatsLine
 from barostat.engines.vllm.log_rule import Phase, phase_of
-from barostat.engines.vllm.log_text import quote
+from barostat.engines.vllm.log_text import QUOTED, quote
 
 STATS_KEPT = 4_000
 _FRAMES_AFTER = 60
@@ -46,18 +46,17 @@ _ROOTS = (
 class _Happened:
     """All lines of one kind so far."""
 
-    __slots__ = ("count", "fields", "first_at", "last_at", "order", "quote", "weak")
+    __slots__ = ("count", "fields", "first_at", "last_at", "text", "weak")
 
-    def __init__(self, at: float, order: int) -> None:
+    def __init__(self, at: float) -> None:
         self.count = 0
         self.first_at = self.last_at = at
-        self.order = order
-        self.quote = ""
+        self.text = ""
         self.fields: dict[str, str] = {}
         self.weak = True
 
     def event(self, kind: str) -> LogEvent:
-        return LogEvent(kind, self.count, self.first_at, self.last_at, self.quote, tuple(sorted(self.fields.items())))
+        return LogEvent(kind, self.count, self.first_at, self.last_at, quote(self.text), tuple(sorted(self.fields.items())))
 
 
 class Life:
@@ -80,7 +79,6 @@ class Life:
         self.frames: deque[str] = deque(maxlen=80)
         self.outweighed: dict[str, _Happened] = {}
         self._happened: dict[str, _Happened] = {}
-        self._order = 0
         self._open_oom: tuple[str, float, dict[str, str]] | None = None
         self._open_left = 0
         self._generating_lines = 0
@@ -228,34 +226,34 @@ class Life:
         assert self._open_oom is not None
         text, at, fields = self._open_oom
         self._open_oom = None
-        if not phase:
-            if self.ready or self.stats_seen:
-                phase = "serving"
-            elif self.progressed or self.starting or self.stage >= 0:
-                phase = "graph_capture" if self.capturing else "startup"
-            elif "private pools (e.g., CUDA Graphs)" in text:
-                phase = "serving"  # the graphs are there already, and capture wraps its own errors
-        elif phase == "startup" and self.ready and self.stats_seen:
+        if phase == "startup" and self.ready and self.stats_seen:
             phase = "serving"  # names such as _dummy_run also occur in the idle step of a data-parallel engine
+        elif not phase:
+            if before := next((kind for kind in self._happened if kind.startswith("gpu_oom_")), None):
+                self._record(before, text, at, fields, weak=True)  # the same error, printed once more on its way up
+                return
+            phase = self._phase_by_place(text)
         if phase:
-            self._forget_unphased()
-        elif any(kind.startswith("gpu_oom_") for kind in self._happened):
-            return  # the same error, printed once more by the front end
+            self._happened.pop("gpu_oom", None)
         self._record(f"gpu_oom_{phase}" if phase else "gpu_oom", text, at, fields, weak=False)
 
-    def _forget_unphased(self) -> None:
-        self._happened.pop("gpu_oom", None)
+    def _phase_by_place(self, text: str) -> Phase:
+        if self.ready or self.stats_seen:
+            return "serving"
+        if self.progressed or self.starting or self.stage >= 0:
+            return "graph_capture" if self.capturing else "startup"
+        # the graphs are there already, and their capture wraps its own errors
+        return "serving" if "private pools (e.g., CUDA Graphs)" in text else ""
 
     def _record(self, kind: str, text: str, at: float, fields: dict[str, str], *, weak: bool) -> None:
         happened = self._happened.get(kind)
         if happened is None:
-            self._order += 1
-            happened = self._happened[kind] = _Happened(at, self._order)
+            happened = self._happened[kind] = _Happened(at)
             self._generating_lines = 0
         happened.count += 1
         happened.last_at = at
         if not weak or happened.weak:
-            happened.quote = quote(text)
+            happened.text = text[: 8 * QUOTED]
             if fields:
                 happened.fields = fields
         happened.weak = happened.weak and weak

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from barostat.engines.vllm.log_clock import LogClock
@@ -13,9 +14,21 @@ from barostat.engines.vllm.log_settings import settings_in, start_line
 from barostat.engines.vllm.log_stats import iteration, stats_line
 from barostat.engines.vllm.log_text import LONGEST, Line, unwrap
 
+_LONG_NUMBER = re.compile(r"\d{4,}|0x[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}")
+_WORDINGS_KEPT = 512
+_RULED = 4_096
+"""Characters of a line that the rules look at: messages are short, and a hostile line must not cost a quadratic search."""
 _QUIET = frozenset({"INFO", "DEBUG"})
 # words of lines that only a starting engine prints
-_STARTING = ("Loading ", "Starting to load model", "Automatically detected platform", "vLLM is using nccl", "Memory profiling", "rank ")
+_STARTING = (
+    "Loading ",
+    "Starting to load model",
+    "Automatically detected platform",
+    "vLLM is using nccl",
+    "Memory profiling",
+    "rank ",
+    "Starting profile run",
+)
 
 
 class Reader:
@@ -27,8 +40,9 @@ class Reader:
         self.before: LifeEvents | None = None
         self.clock = LogClock()
         self._cut = self._binary = 0
-        self._partial = ""
-        self._unread = ""
+        self._prefix = ""
+        self._prefixed: Line | None = None
+        self._named: dict[str, Rule | None] = {}
 
     def read(self, lines: Iterable[str]) -> None:
         """Every line is counted; the few that may say something are read."""
@@ -69,8 +83,22 @@ class Reader:
     def _line(self, raw: str) -> None:
         if "\0" in raw or "\ufffd" in raw:
             self._binary += 1
-        for line in unwrap(raw):
+        elif self._prefixed is not None and raw.startswith(self._prefix) and "\x1b" not in raw:
+            self._words(self._prefixed._replace(text=raw[len(self._prefix) :].rstrip("\r\n")))
+            return
+        lines = unwrap(raw)
+        for line in lines:
             self._words(line)
+        self._remember_prefix(raw, lines[0] if len(lines) == 1 else None)
+
+    def _remember_prefix(self, raw: str, line: Line | None) -> None:
+        # The lines of a traceback differ in their text alone: one prefix, ending in [file:line], read once.
+        self._prefixed = None
+        if line is not None and line.stamp is not None and raw[:1] != "{" and "\x1b" not in raw:
+            whole = raw.rstrip("\r\n")
+            prefix = whole[: len(whole) - len(line.text)]
+            if prefix.rstrip(" ").endswith("]") and prefix + line.text == whole:
+                self._prefix, self._prefixed = prefix, line
 
     def _words(self, line: Line) -> None:
         at = self.clock.read(line.stamp) or 0.0
@@ -128,8 +156,8 @@ class Reader:
         )
 
     def _happened(self, line: Line, at: float) -> None:
-        text, level = line.text, line.level
-        named = next((found for rule in RULES if (found := self._holds(rule, text, level)) is not None), None)
+        text, level = line.text[:_RULED], line.level
+        named = self._name(text, level)
         if named is not None:
             rule, fields = named
             self.life.note(rule.kind, text, at, fields, weak=rule.weak)
@@ -139,6 +167,18 @@ class Reader:
             raised = EXCEPTION.match(text.strip())
             if raised is not None and raised["exception"] not in HARMLESS_EXCEPTIONS:
                 self.life.note("unclassified_error", text, at, {"exception": raised["exception"]})
+
+    def _name(self, text: str, level: str) -> tuple[Rule, dict[str, str]] | None:
+        # A storm of one error repeats its wording with other numbers: which rule holds is asked once per wording.
+        wording = f"{level}{self.life.ready > 0}{_LONG_NUMBER.sub('#', text)}"
+        if wording in self._named:
+            rule = self._named[wording]
+            return None if rule is None else self._holds(rule, text, level)
+        named = next((found for rule in RULES if (found := self._holds(rule, text, level)) is not None), None)
+        if len(self._named) >= _WORDINGS_KEPT:
+            self._named.clear()
+        self._named[wording] = None if named is None else named[0]
+        return named
 
     def _holds(self, rule: Rule, text: str, level: str) -> tuple[Rule, dict[str, str]] | None:
         if rule.level != "any" and (level in _QUIET or (rule.level == "error" and level == "WARNING")):

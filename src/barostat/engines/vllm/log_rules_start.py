@@ -84,6 +84,7 @@ START_RULES: tuple[Rule, ...] = (
                 r"|unreachable|refused|Forbidden|Unauthorized)"
             ),
             "MaxRetryError.{0,120}huggingface",
+            r"PermissionError at \S+ when downloading",
             "Failed to resolve 'huggingface",
             "Repo id must (?:be|use)",
             r"[Nn]o such file or directory: .{0,200}(?:safetensors|\.json|\.bin|\.gguf|model|tokenizer)",

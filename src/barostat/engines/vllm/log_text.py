@@ -96,7 +96,7 @@ def engine_index(process: str) -> str:
 
 def quote(text: str) -> str:
     """The line fit to be shown: no prompt, no token or key, at most 300 characters."""
-    text = _PROMPT.sub(r"\1...", text.strip())
+    text = _PROMPT.sub(r"\1...", text.strip()[: 8 * QUOTED])
     text = _SECRETS.sub(lambda found: (found[1] or found[2] or found[3] or "") + "***" + ("@" if found[3] else ""), text)
     return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
 
