@@ -136,35 +136,38 @@ _FLAGS: tuple[Flag, ...] = (
 )  # fmt: skip
 
 FLAGS: dict[str, Flag] = {flag.name: flag for flag in _FLAGS}
-ALIASES: dict[str, str] = {alias: flag.name for flag in _FLAGS for alias in flag.aliases}
+ALIASES: dict[str, str] = {alias: flag.name for flag in _FLAGS for alias in flag.aliases} | {
+    "-ac": "attention_config", "-dc": "diffusion_config", "-dpa": "data_parallel_address", "-dpb": "data_parallel_backend",
+    "-dpe": "data_parallel_external_lb", "-dph": "data_parallel_hybrid_lb", "-dpm": "data_parallel_multi_port_external_lb",
+    "-dpn": "data_parallel_rank", "-dpp": "data_parallel_rpc_port", "-dpr": "data_parallel_start_rank", "-r": "node_rank",
+}  # fmt: skip
 
 OTHER_SWITCHES: frozenset[str] = frozenset(
     """
-    allow_deprecated_quantization disable_cascade_attn disable_chunked_mm_input disable_fastapi_docs
-    disable_frontend_multiprocessing
-    disable_log_requests disable_nccl_for_dp_synchronization disable_sliding_window disable_uvicorn_access_log enable_auto_tool_choice
-    data_parallel_external_lb data_parallel_hybrid_lb enable_batch_sharded_sampling enable_dbo enable_elastic_ep
-    enable_ep_weight_filter enable_eplb
-    enable_fault_tolerance enable_flashinfer_autotune enable_force_include_usage enable_layerwise_nvtx_tracing enable_log_deltas
-    enable_log_outputs enable_log_requests enable_mfu_metrics enable_mm_embeds enable_prompt_embeds enable_prompt_tokens_details
-    enable_reasoning enable_request_id_headers enable_return_routed_experts enable_scale_out enable_sleep_mode enable_ssl_refresh
-    enable_tokenizer_info_endpoint enable_tower_connector_lora exclude_tools_when_tool_choice_none fully_sharded_loras grpc headless
-    interleave_mm_strings kv_sharing_fast_prefill language_model_only log_error_stack mm_encoder_only numa_bind
-    ray_workers_use_nsight return_tokens_as_token_ids skip_tokenizer_init tokens_only trust_request_chat_template use_tqdm_on_load
+    allow_credentials allow_deprecated_quantization cohere_is_reasoning_model cudagraph_metrics data_parallel_external_lb
+    data_parallel_hybrid_lb data_parallel_multi_port_external_lb dcp_q_replicate disable_cascade_attn disable_chunked_mm_input
+    disable_fastapi_docs disable_frontend_multiprocessing disable_log_requests disable_nccl_for_dp_synchronization
+    disable_sliding_window disable_uvicorn_access_log enable_auto_tool_choice enable_batch_sharded_sampling enable_cumem_allocator
+    enable_dbo enable_elastic_ep enable_ep_weight_filter enable_eplb enable_fault_tolerance enable_flash_late_interaction
+    enable_flashinfer_autotune enable_force_include_usage enable_hc_sp enable_layerwise_nvtx_tracing enable_log_deltas
+    enable_log_outputs enable_log_requests enable_mamba_cache_stochastic_rounding enable_mamba_shared_prefix_checkpoint
+    enable_mfu_metrics enable_mixed_moe_lora_format enable_mm_embeds enable_moe_shared_loras enable_nccl_comm_suspend
+    enable_offline_docs enable_per_request_metrics enable_prompt_embeds enable_prompt_tokens_details enable_reasoning
+    enable_request_id_headers enable_return_routed_experts enable_scale_out enable_shm_tensor_arena enable_sleep_mode enable_ssl_refresh
+    enable_tokenizer_info_endpoint enable_tower_connector_lora enable_trace_replay exclude_tools_when_tool_choice_none
+    fail_on_environ_validation fully_sharded_loras grpc headless interleave_mm_strings jit_monitor_verbose kv_sharing_fast_prefill
+    language_model_only log_error_stack mm_device_do_normalize mm_encoder_only numa_bind ray_workers_use_nsight return_sampling_mask
+    return_tokens_as_token_ids skip_tokenizer_init sleep_mode_offload_cudagraph specialize_active_lora swa_bounded_replay tokens_only
+    trust_request_chat_template trust_request_mm_kwargs use_fp64_gumbel use_replayssm use_tqdm_on_load
     """.split()  # noqa: SIM905
 )
 """Arguments that take no value, beyond the ones in FLAGS: needed to tell a switch from an argument whose value follows."""
 
 OTHER_LISTS: frozenset[str] = frozenset(
-    (
-        "lora_modules",
-        "prompt_adapters",
-        "allowed_media_domains",
-        "logits_processors",
-        "ignore_patterns",
-        "collect_detailed_traces",
-        "middleware",
-    )
+    """
+    allowed_media_domains api_key collect_detailed_traces cpu_offload_params ignore_patterns logits_processors lora_modules
+    lora_target_modules middleware numa_bind_cpus numa_bind_nodes offload_params prompt_adapters sleep_preserve_parameter_names
+    """.split()  # noqa: SIM905
 )
 """Arguments that take several values, beyond the ones in FLAGS."""
 

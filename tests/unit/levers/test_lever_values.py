@@ -141,8 +141,8 @@ def test_the_budget_of_a_step_goes_up_for_prefill_and_is_no_answer_to_kv_pressur
 
 def test_a_length_that_fits_is_read_from_the_line_of_any_version() -> None:
     line = (
-        "To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available "
-        "KV cache memory (7.91 GiB). Based on the available memory, the estimated maximum model length is 64785."
+        "To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger "
+        "than the available KV cache memory (7.91 GiB). Based on the available memory, the estimated maximum model length is 64785."
     )
     v1 = (1.0, line)
     assert proposed(ask("max-model-len", "kv-pool-too-small", "length", log_model_too_long=v1)) == "--max-model-len 64784"
