@@ -19,6 +19,7 @@ A scenario file holds the cases of one symptom: series as they would be measured
 Lines of a case:
     case NAME            begins a case
     every 5s             time between readings (5 s where it is not said)
+    version NUMBER       of the engine
     config NAME NUMBER   a resolved setting of the engine
     SIGNAL VALUES        one reading per interval; `| TEXT` is the signal's detail (what the last reading quotes)
     expect VERDICT [C]   Present, Absent or Unknown; C: the least confidence of a Present, `<C` its upper bound
@@ -42,6 +43,7 @@ from pathlib import Path
 from barostat.catalog.signals import SIGNALS
 from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.signal import Point, Signal
+from barostat.core.version import parse_version
 from barostat.core.window import Window
 
 AT = 1_795_000_000.0
@@ -70,6 +72,7 @@ class _Draft:
     line: int
     name: str
     every_s: float = 5.0
+    version: str = ""
     series: dict[str, tuple[list[str], str]] = field(default_factory=dict)
     config: dict[str, ConfigValue] = field(default_factory=dict)
     expect: list[str] = field(default_factory=list)
@@ -112,7 +115,7 @@ def _finish(draft: _Draft, file: str) -> Case:
         file,
         draft.line,
         draft.name,
-        Window("replica", AT, signals, EngineConfig(draft.config)),
+        Window("replica", AT, signals, EngineConfig(draft.config), parse_version(draft.version)),
         draft.expect[0],
         because=tuple(draft.because),
     )
@@ -127,6 +130,8 @@ def _take(draft: _Draft, line: str) -> None:
     rest = rest.strip()
     if word == "every":
         draft.every_s = float(rest.removesuffix("s"))
+    elif word == "version":
+        draft.version = rest
     elif word == "config":
         name, number = rest.split()
         draft.config[name] = ConfigValue(float(number), "flag", "scenario")

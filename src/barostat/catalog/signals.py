@@ -59,6 +59,7 @@ _ALL: list[SignalKind] = [
         capacity_waiting_requests="requests that wait for a slot, KV blocks or tokens (not deferred by LoRA, grammar or transfer)",
         deferred_waiting_requests="requests that the scheduler passes over: LoRA limit, grammar, KV transfer",
         preemptions_in_window="preemptions counted within the window (the engine's counter lags: it moves when a victim emits again)",
+        preempted_waiting_requests="requests that had begun to answer and wait again, estimated from below: preemption as it happens",
         requests_preempted_twice="requests finished in the window that were preempted at least twice",
         finished_in_window="requests finished within the window",
         rejections_in_window="requests that the engine answered 503 because its queue limits were reached",

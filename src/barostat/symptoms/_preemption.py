@@ -8,7 +8,9 @@ from barostat.core.signal import Signal
 from barostat.core.verdict import Evidence
 from barostat.core.window import Window
 
-SOURCES = ("preemptions_in_window", "preemptions_per_s", "log_preemptions", "log_preempted_v0")
+SOURCES = ("preemptions_in_window", "preemptions_per_s", "log_preemptions", "log_preempted_v0", "preempted_waiting_requests")
+V1_DEFAULT_SINCE, PRINTED_SINCE = "0.8.0", "0.11.1"
+"""From the one version on V0's warning is mostly gone; from the other the statistics line says `Preemptions: N`."""
 V0_WARNS_EVERY = 50
 """The V0 engine warned at the 1st, 51st, 101st ... preemption: so many lines mean at least this many times one less, plus one."""
 
@@ -25,6 +27,18 @@ class Preemptions:
     per_s: float | None
     at_least: bool
     evidence: tuple[Evidence, ...]
+
+
+def not_printed(window: Window) -> bool:
+    """True if a count of zero means nothing: known from a log only, of a version whose statistics line has no preemptions in it."""
+    version = window.version
+    return (
+        version is not None
+        and version.at_least(V1_DEFAULT_SINCE)
+        and version.before(PRINTED_SINCE)
+        and window.fresh("preemptions_per_s") is None
+        and window.fresh("preempted_waiting_requests") is None
+    )
 
 
 def _span_s(window: Window) -> float:

@@ -23,6 +23,9 @@ from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
 
+SILENT_S = 10.0
+"""Tokens that stopped this long ago are not flowing, whatever the mean of the last minutes."""
+
 
 def judge(window: Window) -> Verdict:
     """Present if requests run and tokens flow."""
@@ -30,6 +33,9 @@ def judge(window: Window) -> Verdict:
     flows = [found for name in ("generation_tokens_per_s", "prompt_tokens_per_s") if (found := window.fresh(name)) is not None]
     tokens_per_s = sum(recent_mean(flow) for flow in flows)
     evidence = (running.evidence(window.at), *(flow.evidence(window.at, recent_mean(flow), "mean") for flow in flows))
+    silent_s = min((flow.held_for_s(lambda rate: rate <= 0) or 0.0 for flow in flows), default=0.0)
+    if silent_s >= SILENT_S and running.last > 0:
+        return Absent(f"{running.last:.0f} requests run, and no token was counted for {silent_s:.0f} s", evidence)
     held = holding(together(running), lambda runs: runs > 0)
     if not held.holds:
         if tokens_per_s > 0:

@@ -28,7 +28,8 @@ from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import RECENT_S, recent
-from barostat.symptoms._preemption import SOURCES, preemptions
+from barostat.symptoms._preemption import SOURCES, not_printed, preemptions
+from barostat.symptoms._sent_back import sent_back
 
 HEAVY_PER_FINISHED = 0.1
 """One victim per ten finished requests: from here on a user notices."""
@@ -41,6 +42,20 @@ FEW = 3
 STALL_RATIO = 5.0
 STALL_S = 0.2
 """A stream stalls where the 99th percentile of the gap is this much above the median, and long enough to see."""
+HEAVY_WAITING = 2.0
+"""So many thrown out at the same time, and a tenth of what runs: somebody is always stalled."""
+SHORT_POOL_RATIO = 0.8
+"""With more room than this nobody is thrown out: what looks like it is clients that gave up."""
+
+
+def _running(window: Window) -> float:
+    running = window.fresh("running_requests")
+    return recent(running).mean if running is not None else 0.0
+
+
+def _pool_is_short(window: Window) -> bool:
+    usage = window.fresh("kv_usage_ratio")
+    return usage is None or recent(usage).high >= SHORT_POOL_RATIO
 
 
 def _streams_stall(window: Window) -> bool:
@@ -50,8 +65,13 @@ def _streams_stall(window: Window) -> bool:
 
 def judge(window: Window) -> Verdict:
     """Present if preemptions are frequent enough to be harm."""
-    seen = preemptions(window)
-    if seen is None:
+    seen, back = preemptions(window), sent_back(window)
+    many = back is not None and (back.everything or back.requests >= max(HEAVY_WAITING, HEAVY_PER_FINISHED * _running(window)))
+    if back is not None and many and _pool_is_short(window):
+        counted = seen.evidence if seen is not None else ()
+        if seen is None or seen.count < FEW:
+            return Present(f"{back.because} (the counter lags)", (*back.evidence, *counted), back.confidence)
+    if seen is None or (seen.count <= 0 and not_printed(window)):
         return Unknown("nothing counts preemptions here", SOURCES)
     evidence = list(seen.evidence)
     twice, itl = window.fresh("requests_preempted_twice"), window.fresh("itl_p99_s")

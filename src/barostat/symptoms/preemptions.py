@@ -8,7 +8,9 @@ Impact: the victims' streams stall for as long as they wait and recompute; a few
 case had over a thousand preemptions and lost 5 % of its throughput).
 
 Evidence: the counter's growth within the window, the statistics line's `Preemptions: N` (vLLM 0.11.1 on), the V0
-engine's warning (to 0.10.2). Shown per finished request and per second, because a bare count says nothing.
+engine's warning (to 0.10.2). Before any of these moves: requests that have begun to answer and wait again, from first
+tokens less finished and running; or most of what ran back in the queue at once. Shown per finished request and per
+second, because a bare count says nothing.
 
 Not evidence: a counter that is not 0 and does not grow: it counts since the start. Silence of the log: V1 writes no
 line per preemption. Silence of the counter: it moves only when a victim emits its next token, so a storm shows late,
@@ -25,15 +27,22 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._preemption import SOURCES, preemptions
+from barostat.symptoms._preemption import SOURCES, not_printed, preemptions
+from barostat.symptoms._sent_back import sent_back
 
 
 def judge(window: Window) -> Verdict:
-    """Present if at least one preemption was counted in the window."""
-    seen = preemptions(window)
+    """Present if a preemption was counted in the window, or is seen in the gauges."""
+    seen, back = preemptions(window), sent_back(window)
+    if back is not None and (seen is None or seen.count <= 0):
+        return Present(
+            f"{back.because} (the counter lags)", (*back.evidence, *(seen.evidence if seen is not None else ())), back.confidence
+        )
     if seen is None:
         return Unknown("nothing counts preemptions here", SOURCES)
     if seen.count <= 0:
+        if not_printed(window):
+            return Unknown(f"the statistics line of vLLM {window.version} does not print preemptions", SOURCES)
         return Absent("no preemption was counted (the counter moves only when a victim emits again)", seen.evidence)
     because = f"{'at least ' if seen.at_least else ''}{max(1.0, seen.count):.0f} preemptions"
     if seen.per_finished is not None:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._holding import holding, recent_mean, together
+from barostat.symptoms._holding import RECENT_S, holding, recent_mean, together
 from barostat.symptoms._queue import QUEUE, queue
 
 FLOWS = ("steps_per_s", "generation_tokens_per_s", "prompt_tokens_per_s")
@@ -40,9 +40,11 @@ def judge(window: Window) -> Verdict:
     flows = [found for name in FLOWS if (found := window.fresh(name)) is not None]
     evidence = (waiting.evidence(window.at), running.evidence(window.at), *(flow.evidence(window.at, recent_mean(flow)) for flow in flows))
     arriving, arrivals = window.fresh("gateway_requests_per_s"), window.fresh("arrivals_per_s")
-    still = not any(recent_mean(flow) > NO_FLOW for flow in flows)
-    held = holding(together(running, waiting), lambda runs, waits: runs <= 0 and waits > 0)
-    if held.holds and still:
+    moments = together(running, waiting)
+    held = holding(moments, lambda runs, waits: runs <= 0 and waits > 0)
+    since = moments[-1].at - held.for_s if moments and held.for_s is not None else window.at - RECENT_S
+    still = not any(point.value > NO_FLOW for flow in flows for point in flow.points if point.at > since)
+    if held.holds and held.for_s is not None and still:
         confidence = held.confidence if flows else min(held.confidence, 0.6)
         return Present(f"{waiting.last:.0f} wait, nothing runs, {held.how}", evidence, confidence)
     if held.holds:

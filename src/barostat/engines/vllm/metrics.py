@@ -15,6 +15,7 @@ from barostat.core.signal import Signal
 from barostat.engines.vllm.exposition import Exposition, Sample, read
 from barostat.engines.vllm.metric_gauges import gauge_signals
 from barostat.engines.vllm.metric_histograms import histogram_signals
+from barostat.engines.vllm.metric_preempted import preempted_signal
 from barostat.engines.vllm.metric_rates import rate_signals
 from barostat.engines.vllm.metric_settings import VersionHint, model_names, settings, version_hint
 from barostat.engines.vllm.scrapes import EngineScrapes, Scrape, engines_of, in_order
@@ -73,7 +74,7 @@ def digest(scrapes: Sequence[tuple[float, Exposition, str]]) -> Digest:
             present.setdefault(index, []).append(scrape)
     for index in sorted(present, key=lambda text: (len(text), text)):
         engine = EngineScrapes(index, present[index])
-        made = (*gauge_signals(engine), *rate_signals(engine), *histogram_signals(engine))
+        made = (*gauge_signals(engine), *rate_signals(engine), *histogram_signals(engine), preempted_signal(engine))
         found[index] = [one for one in made if one is not None]
         who = f"engine {index}" if index else "the engine"
         remarks += [f"{who}: {problem}" for problem in engine.problems]

@@ -1,0 +1,69 @@
+"""Preemption as it happens, seen in the gauges: requests that ran, or had begun to answer, wait again.
+
+The engine's own counter moves only when a victim emits its next token, which under pressure may be minutes later, or never.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from barostat.core.verdict import Evidence
+from barostat.core.window import Window
+from barostat.symptoms._holding import RECENT_S, holding, together
+
+FULL_BEFORE_RATIO = 0.9
+"""Only a pool this full throws requests out."""
+LARGE_PART = 0.5
+"""So large a part of what ran, back in the queue from one reading to the next, cannot be requests that end while others arrive."""
+GAP_S = 60.0
+"""Two readings further apart than this say nothing about what happened between them."""
+GLIMPSE = 1.0
+"""One request in one reading may be two gauges read a step apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentBack:
+    """What was seen: so many requests, in a sentence, and how sure it is (0..1)."""
+
+    requests: float
+    because: str
+    confidence: float
+    evidence: tuple[Evidence, ...]
+    everything: bool = False
+    """All that ran was thrown out, and nothing has run since: the next one does not fit either."""
+
+
+def _collapsed(window: Window) -> SentBack | None:
+    """Most of what ran is back in the queue, from a full pool, between two readings."""
+    usage, running, waiting = (window.fresh(name) for name in ("kv_usage_ratio", "running_requests", "waiting_requests"))
+    if usage is None or running is None or waiting is None:
+        return None
+    moments = [moment for moment in together(usage, running, waiting) if moment.at >= window.at - RECENT_S]
+    for place, (before, after) in enumerate(pairwise(moments)):
+        (used, runs, waits), (_, runs_after, waits_after) = before.values, after.values
+        lost = runs - runs_after
+        if used < FULL_BEFORE_RATIO or lost < max(1.0, LARGE_PART * runs) or waits_after - waits < lost or after.at - before.at > GAP_S:
+            continue
+        stays = place + 2 < len(moments) and moments[place + 2].values[1] <= runs_after
+        if lost < 2 and not stays:
+            continue
+        evidence = (
+            usage.evidence(window.at, used, "before"),
+            running.evidence(window.at, runs_after),
+            waiting.evidence(window.at, waits_after),
+        )
+        because = f"{lost:.0f} of {runs:.0f} running requests fell back into the queue from a full pool"
+        return SentBack(lost, because, 0.75, evidence, everything=stays and lost >= runs and moments[-1].values[1] <= 0)
+    return None
+
+
+def sent_back(window: Window) -> SentBack | None:
+    """Requests that wait again after they had run, or None where none were seen."""
+    estimated = window.fresh("preempted_waiting_requests")
+    if estimated is not None:
+        held = holding(together(estimated), lambda count: count > GLIMPSE)
+        if held.holds and estimated.last > GLIMPSE:
+            because = f"about {estimated.last:.0f} requests that had begun to answer wait again, {held.how}"
+            return SentBack(estimated.last, because, min(held.confidence, 0.8), (estimated.evidence(window.at),))
+    return _collapsed(window)
