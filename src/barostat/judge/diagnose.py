@@ -12,6 +12,7 @@ from barostat.core.diagnosis import (
     ReplicaReport,
     Report,
     RuledOut,
+    Severity,
     SymptomFinding,
 )
 from barostat.core.symptom import judge_all
@@ -32,6 +33,8 @@ SURE_ENOUGH = 0.45
 """A claim below this names a suspicion, not a cause."""
 
 
+DEATHS = ("engine-died", "unclassified-error", "gpu-program-error", "process-ended", "health-failing", "crash-looping", "endpoint-silent")
+HARMS = ("timeouts-and-5xx", "tail-latency-up", "throughput-falling", "queue-rejections", "restarts")
 FIRST_LOAD_RANK = 30
 """Causes below this rank are failures (a dead card, a refused start), from it on load."""
 
@@ -71,7 +74,7 @@ def judge_window(window: Window) -> ReplicaReport:
     verdicts = judge_all(symptoms(), window)
     case = Case(window, verdicts)
     judged = {cause.name: (cause.rank, cause.judge(case)) for cause in causes()}
-    diagnosis, rests_on = _choose(judged)
+    diagnosis, rests_on = choose(judged, case)
     coming = forecast(window)
     if coming.exhaustion_in_s is not None and diagnosis.cause in ("healthy-busy", "healthy-idle"):
         diagnosis = replace(diagnosis, severity="warning", summary=f"{diagnosis.summary} {_coming(coming)}")
@@ -95,24 +98,26 @@ def judge_window(window: Window) -> ReplicaReport:
     )
 
 
-def _choose(judged: dict[CauseName, tuple[int, Judgement]]) -> tuple[Diagnosis, tuple[str, ...]]:
-    """The sure claim with the lowest rank; unknown where there is none."""
+def choose(judged: Mapping[CauseName, tuple[int, Judgement]], case: Case) -> tuple[Diagnosis, tuple[str, ...]]:
+    """The sure claim with the lowest rank, with the symptoms it rests on; unknown where there is none.
+
+    Unknown still says what is plain to see: an engine that died is critical, whatever killed it.
+    """
     claims = [(rank, name, claim) for name, (rank, claim) in judged.items() if isinstance(claim, Claim)]
     sure = sorted((entry for entry in claims if entry[2].confidence >= SURE_ENOUGH), key=lambda entry: (entry[0], -entry[2].confidence))
     if sure:
         _, name, claim = sure[0]
         return Diagnosis(name, claim.severity, round(claim.confidence, 2), claim.summary, claim.variant), claim.rests_on
-    weak = sorted(claims, key=lambda entry: -entry[2].confidence)
-    if weak:
+    seen = case.present(*DEATHS, *HARMS)
+    severity: Severity = "critical" if case.present(*DEATHS) else "warning" if seen else "info"
+    if weak := sorted(claims, key=lambda entry: -entry[2].confidence):
         _, name, claim = weak[0]
-        return (
-            Diagnosis("unknown", "info", 0.0, f"Cannot tell. The nearest is {name}, on weak evidence: {claim.summary}"),
-            claim.rests_on,
-        )
-    still_open = [name for name, (_, judgement) in judged.items() if isinstance(judgement, Open) and name != "unknown"]
-    if still_open:
-        return Diagnosis("unknown", "info", 0.0, "Cannot tell: what was measured carries no cause, and much was not measured."), ()
-    return Diagnosis("unknown", "info", 0.0, "Cannot tell: everything was looked at and nothing explains it."), ()
+        return Diagnosis("unknown", severity, 0.0, f"Cannot tell. The nearest is {name}, on weak evidence: {claim.summary}"), claim.rests_on
+    if seen:
+        return Diagnosis("unknown", severity, 0.0, f"Cannot tell why, but this is plain: {case.because(*seen[:2])}."), seen
+    if any(isinstance(judgement, Open) for name, (_, judgement) in judged.items() if name != "unknown"):
+        return Diagnosis("unknown", severity, 0.0, "Cannot tell: what was measured carries no cause, and much was not measured."), ()
+    return Diagnosis("unknown", severity, 0.0, "Cannot tell: everything was looked at and nothing explains it."), ()
 
 
 def _contributing(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.judge.case import Case, Claim, Cleared, Open
 from barostat.judge.causes import causes
-from barostat.judge.diagnose import _choose
+from barostat.judge.diagnose import choose
 from barostat.symptoms import symptoms
 
 BY_NAME = {cause.name: cause for cause in causes()}
@@ -25,7 +25,7 @@ def case(present: str = "", absent: str = "") -> Case:
 
 
 def named(case: Case) -> str:
-    diagnosis, _ = _choose({cause.name: (cause.rank, cause.judge(case)) for cause in causes()})
+    diagnosis, _ = choose({cause.name: (cause.rank, cause.judge(case)) for cause in causes()}, case)
     return f"{diagnosis.cause}/{diagnosis.variant}" if diagnosis.variant else diagnosis.cause
 
 
@@ -87,6 +87,14 @@ def test_every_symptom_that_a_cause_names_exists() -> None:
 )
 def test_the_picture_names_the_cause(present: str, absent: str, expected: str) -> None:
     assert named(case(present, absent)) == expected
+
+
+def test_unknown_still_says_what_is_plain() -> None:
+    seen = case("engine-died unclassified-error")
+    diagnosis, rests_on = choose({cause.name: (cause.rank, cause.judge(seen)) for cause in causes()}, seen)
+    assert (diagnosis.cause, diagnosis.severity, diagnosis.confidence) == ("unknown", "critical", 0.0)
+    assert "engine-died seen" in diagnosis.summary
+    assert rests_on == ("engine-died", "unclassified-error")
 
 
 def test_heat_alone_is_never_a_cause() -> None:

@@ -24,8 +24,8 @@ def judge(case: Case) -> Judgement:
         return Claim(
             confidence=case.confidence("engine-idle") * 0.9,
             severity="none",
-            summary=f"Idle: {case.because('engine-idle')}.",
-            rests_on=("engine-idle",),
+            summary=f"Idle: {case.because('engine-idle', *case.present('engine-asleep'))}.",
+            rests_on=("engine-idle", *case.present("engine-asleep")),
         )
     if case.absent("engine-idle"):
         return Cleared(case.because("engine-idle"))

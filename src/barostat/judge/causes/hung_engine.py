@@ -24,6 +24,8 @@ STUCK = ("core-stopped", "tokens-stalled", "probe-unanswered")
 
 def judge(case: Case) -> Judgement:
     """Claim where nothing moves although it should."""
+    if case.present("engine-asleep"):
+        return Cleared(case.because("engine-asleep"))
     if stuck := case.present(*STUCK):
         together = min(0.99, case.confidence(*stuck) * (0.9 + 0.04 * len(stuck)))
         collective = bool(case.present("collective-hang"))
