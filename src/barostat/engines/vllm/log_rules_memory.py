@@ -31,18 +31,18 @@ MEMORY_RULES: tuple[Rule, ...] = (
             r"^(?:.*: line \d+: +\d+ )?Killed\b(?! by user)",
             r"^\w*MemoryError\b(?!.*(?:CUDA|HIP))",
             "Cannot allocate memory",
-            r"[Ww]orkers? \(tasks / actors\) killed due to memory",
+            "killed due to memory pressure",
         ),
         "warning",
         unless=(
+            r"\b0 Workers \(tasks",
             "common causes",
             "potential root causes",
             "[Pp]lease ignore",
             "This may be (?:due|because)",
             r"(?i:send(?:ing)?|sent|escalat\w*|with|using) SIGKILL",
             "GPU memory",
-            "CUDA",
-            "HIP",
+            r"\b(?:CUDA|HIP) (?:out of memory|error)",
             "NVRM",
         ),
     ),
@@ -53,7 +53,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
             "open files",
         ),
         (
-            r"Found ulimit of (?P<limit>\d+) and failed",
+            r"Found ulimit of (?P<limit>\d{1,4}) and failed",
             "Too many open files",
         ),
         "any",
@@ -187,6 +187,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
                 r"max(?:imum)? seq(?:uence)? len(?:gth)? \((?P<maxlen>[\d,]+)\).{0,140}?(?:stored in "
                 r"(?:the )?KV cache \((?P<cap>\d+)\)|KV cache is needed)"
             ),
+            "To serve at least one request with the model",
             "KV cache is needed,? (?:which is larger than|but only)",
             "larger than the maximum number of tokens that can be stored in",
             "[Aa]uto-fit max_model_len failed",
