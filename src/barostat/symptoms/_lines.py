@@ -26,6 +26,11 @@ def times(count: float) -> str:
     return f" ({count:.0f} times)" if count > 1 else ""
 
 
+def plural(count: float, word: str) -> str:
+    """The count and the word, with an s where there is not exactly one."""
+    return f"{count:.0f} {word}{'' if round(count) == 1 else 's'}"
+
+
 def found(window: Window, names: Sequence[str]) -> list[Signal]:
     """The fresh ones of these signals that counted something, in the order of the names."""
     return [signal for name in names if (signal := window.fresh(name)) is not None and signal.last > 0]

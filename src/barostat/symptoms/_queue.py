@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from barostat.core.signal import Signal
 from barostat.core.window import Window
+from barostat.symptoms._holding import recent_mean
 
 QUEUE = ("capacity_waiting_requests", "waiting_requests")
 """Either tells the queue; the first one (vLLM 0.20 on) leaves out what waits for an adapter, a grammar or a transfer."""
@@ -12,6 +13,11 @@ QUEUE = ("capacity_waiting_requests", "waiting_requests")
 def queue(window: Window) -> Signal | None:
     """Requests that wait for capacity, or all that wait where the engine does not tell the two apart."""
     return window.fresh("capacity_waiting_requests") or window.fresh("waiting_requests")
+
+
+def length(waiting: Signal) -> float:
+    """How many wait, for a sentence: the last reading, or the usual number where nobody waits at that very instant."""
+    return waiting.last if waiting.last > 0 else recent_mean(waiting)
 
 
 def running_limit(window: Window) -> float | None:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from barostat.core.verdict import Evidence
 from barostat.core.window import Window
 from barostat.symptoms._holding import RECENT_S, holding, together
+from barostat.symptoms._lines import plural
 
 FULL_BEFORE_RATIO = 0.9
 """Only a pool this full throws requests out."""
@@ -53,7 +54,7 @@ def _collapsed(window: Window) -> SentBack | None:
             running.evidence(window.at, runs_after),
             waiting.evidence(window.at, waits_after),
         )
-        because = f"{lost:.0f} of {runs:.0f} running requests fell back into the queue from a full pool"
+        because = f"{lost:.0f} of {plural(runs, 'running request')} fell back into the queue from a full pool"
         return SentBack(lost, because, 0.75, evidence, everything=stays and lost >= runs and moments[-1].values[1] <= 0)
     return None
 

@@ -25,7 +25,7 @@ from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._halves import change
 from barostat.symptoms._holding import holding, together
-from barostat.symptoms._queue import QUEUE, queue, running_limit
+from barostat.symptoms._queue import QUEUE, length, queue, running_limit
 
 TINY_BATCH = 2
 """At one or two sequences per step a batch is none."""
@@ -48,14 +48,14 @@ def judge(window: Window) -> Verdict:
     moments = together(running, waiting)
     tiny = holding(moments, lambda runs, waits: runs <= TINY_BATCH and waits > 0 and runs > 0)
     if tiny.holds:
-        return Present(f"only {running.last:.0f} run while {waiting.last:.0f} wait, {tiny.how}", evidence, tiny.confidence)
+        return Present(f"only {running.last:.0f} run while {length(waiting):.0f} wait, {tiny.how}", evidence, tiny.confidence)
     moved = change(running)
     if moved is not None and moved.earlier >= WORTH_COLLAPSING and moved.ratio <= COLLAPSE_RATIO and waiting.last > 0:
-        because = f"running requests fell from {moved.earlier:.0f} to {moved.later:.0f} while {waiting.last:.0f} wait"
+        because = f"running requests fell from {moved.earlier:.0f} to {moved.later:.0f} while {length(waiting):.0f} wait"
         return Present(because, evidence, moved.confidence)
     if not holding(moments, lambda _runs, waits: waits > 0).holds:
         return Absent(f"{running.last:.0f} run and nobody waits for long: the batch is as large as the traffic", evidence)
-    return Absent(f"{running.last:.0f} run while {waiting.last:.0f} wait: the batch holds", evidence)
+    return Absent(f"{running.last:.0f} run while {length(waiting):.0f} wait: the batch holds", evidence)
 
 
 SYMPTOM = Symptom(name="batch-collapsed", title="effective batch collapsed", judge=judge, needs=("running_requests",), needs_any=QUEUE)

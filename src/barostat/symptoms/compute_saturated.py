@@ -24,6 +24,7 @@ from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
+from barostat.symptoms._lines import plural
 from barostat.symptoms._pool import PINNED_RATIO
 
 BUSY_RATIO = 0.9
@@ -46,7 +47,7 @@ def judge(window: Window) -> Verdict:
     if flows and all(flow.high <= 0 for flow in flows):
         return Absent("the GPU is busy and no token comes out: it spins rather than computes", tuple(evidence))
     if running is not None and recent_mean(running) < REAL_BATCH:
-        return Absent(f"the GPU is busy for only {running.last:.0f} running requests: no batch to speak of", tuple(evidence))
+        return Absent(f"the GPU is busy for only {plural(running.last, 'running request')}: no batch to speak of", tuple(evidence))
     if usage is not None and recent_mean(usage) >= PINNED_RATIO:
         return Absent(f"the KV pool is full ({recent_mean(usage):.0%}): it limits the engine before the GPU does", tuple(evidence))
     because = f"GPU utilisation {recent_mean(compute):.0%}, {held.how}"

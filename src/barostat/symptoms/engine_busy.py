@@ -22,6 +22,7 @@ from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
+from barostat.symptoms._lines import plural
 
 SILENT_S = 10.0
 """Tokens that stopped this long ago are not flowing, whatever the mean of the last minutes."""
@@ -35,17 +36,17 @@ def judge(window: Window) -> Verdict:
     evidence = (running.evidence(window.at), *(flow.evidence(window.at, recent_mean(flow), "mean") for flow in flows))
     silent_s = min((flow.held_for_s(lambda rate: rate <= 0) or 0.0 for flow in flows), default=0.0)
     if silent_s >= SILENT_S and running.last > 0:
-        return Absent(f"{running.last:.0f} requests run, and no token was counted for {silent_s:.0f} s", evidence)
+        return Absent(f"{plural(running.last, 'request')} in the running list, and no token was counted for {silent_s:.0f} s", evidence)
     held = holding(together(running), lambda runs: runs > 0)
     if not held.holds:
         if tokens_per_s > 0:
             return Present(f"{tokens_per_s:.0f} tokens/s, in bursts between readings", evidence, 0.7)
         return Absent("no request runs for long", evidence)
     if flows and tokens_per_s <= 0:
-        return Absent(f"{running.last:.0f} requests run, and no token was counted", evidence)
+        return Absent(f"{plural(running.last, 'request')} in the running list, and no token was counted", evidence)
     if not flows:
-        return Present(f"{running.last:.0f} requests run (throughput was not measured)", evidence, 0.6)
-    return Present(f"{running.last:.0f} requests run at {tokens_per_s:.0f} tokens/s", evidence, held.confidence)
+        return Present(f"{plural(running.last, 'request')} running (throughput was not measured)", evidence, 0.6)
+    return Present(f"{plural(running.last, 'request')} running at {tokens_per_s:.0f} tokens/s", evidence, held.confidence)
 
 
 SYMPTOM = Symptom(name="engine-busy", title="requests run and tokens flow", judge=judge, needs=("running_requests",))

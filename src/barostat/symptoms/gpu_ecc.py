@@ -19,6 +19,7 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
+from barostat.symptoms._lines import plural
 
 NEEDS_ANY = ("gpu_ecc_uncorrected", "gpu_rows_pending")
 
@@ -31,10 +32,10 @@ def judge(window: Window) -> Verdict:
     )
     if uncorrected is not None and uncorrected.last > 0:
         grew = uncorrected.last > uncorrected.first
-        because = f"{uncorrected.last:.0f} uncorrectable memory errors{' (growing now)' if grew else ' since the driver was loaded'}"
+        because = f"{plural(uncorrected.last, 'uncorrectable memory error')}{' (growing now)' if grew else ' since the driver was loaded'}"
         return Present(because, evidence, 1.0 if grew else 0.85)
     if pending is not None and pending.last > 0:
-        return Present(f"{pending.last:.0f} memory rows wait for a reset to be remapped", evidence, 0.8)
+        return Present(f"{plural(pending.last, 'memory row')} waiting for a reset to be remapped", evidence, 0.8)
     return Absent("no uncorrectable memory errors", evidence)
 
 

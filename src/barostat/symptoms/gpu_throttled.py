@@ -22,7 +22,7 @@ from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, together
-from barostat.symptoms._lines import quote
+from barostat.symptoms._lines import plural, quote
 
 
 def judge(window: Window) -> Verdict:
@@ -35,7 +35,7 @@ def judge(window: Window) -> Verdict:
         return Absent("no card's clocks are cut for heat, a power brake or hardware", evidence)
     reason = f": {quote(throttled.detail)}" if throttled.detail else ""
     cards = max(throttled.last, 1.0)
-    return Present(f"{cards:.0f} card{'s' if cards > 1 else ''} with clocks cut, {held.how}{reason}", evidence, max(0.75, held.confidence))
+    return Present(f"{plural(cards, 'card')} with clocks cut, {held.how}{reason}", evidence, max(0.75, held.confidence))
 
 
 SYMPTOM = Symptom(name="gpu-throttled", title="GPU clocks are cut by a fault", judge=judge, needs=("gpu_throttle_fault",))

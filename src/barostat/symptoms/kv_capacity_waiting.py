@@ -28,7 +28,7 @@ from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import ENOUGH_READINGS, RECENT_S, holding, recent_mean, together
 from barostat.symptoms._pool import WAVE_SHARE, pinned
-from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, queue, running_limit, step_budget_tokens
+from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
 
 UNKNOWN_LIMIT_PINNED_RATIO = 0.9
 """Where the limit on running requests is not known, so full a pool is what holds the queue rather than the slots."""
@@ -47,16 +47,20 @@ def judge(window: Window) -> Verdict:
     moments = together(usage, running, waiting)
     queued = holding(moments, lambda _used, _runs, waits: waits > 0)
     if not queued.holds:
-        return Absent(f"nobody waits for the pool for long (usage {mean:.0%}, {waiting.last:.0f} waiting now)", evidence)
+        return Absent(f"nobody waits for the pool for long (usage {mean:.0%}, {length(waiting):.0f} waiting now)", evidence)
     if limit is None:
         held = holding(moments, lambda used, runs, waits: waits > 0 and (used >= UNKNOWN_LIMIT_PINNED_RATIO or pinned(used, runs, waits)))
         if held.holds:
-            because = f"{waiting.last:.0f} wait while the pool is {mean:.0%} used, {held.how} (the limit on running requests is not known)"
+            because = (
+                f"{length(waiting):.0f} wait while the pool is {mean:.0%} used, {held.how} (the limit on running requests is not known)"
+            )
             return Present(because, evidence, min(held.confidence, 0.75))
-        return Absent(f"{waiting.last:.0f} wait, but not for KV: the pool is only {mean:.0%} used", evidence)
+        return Absent(f"{length(waiting):.0f} wait, but not for KV: the pool is only {mean:.0%} used", evidence)
     held = holding(moments, lambda used, runs, waits: runs < limit and pinned(used, runs, waits) and waits > 0)
     if held.holds:
-        because = f"{waiting.last:.0f} wait for KV blocks: pool {mean:.0%} used, {running.last:.0f} of {limit:.0f} slots in use, {held.how}"
+        because = (
+            f"{length(waiting):.0f} wait for KV blocks: pool {mean:.0%} used, {running.last:.0f} of {limit:.0f} slots in use, {held.how}"
+        )
         return Present(because, evidence, held.confidence)
     stuck = holding(moments, lambda _used, runs, waits: runs < limit and waits > 0)
     waves = [pinned(*moment.values) for moment in moments if moment.at >= moments[-1].at - RECENT_S]
@@ -64,11 +68,11 @@ def judge(window: Window) -> Verdict:
     full_steps = tokens is not None and budget is not None and tokens >= FULL_STEP_RATIO * budget
     if stuck.holds and len(waves) >= ENOUGH_READINGS and sum(waves) >= WAVE_SHARE * len(waves) and not full_steps:
         slots = f"{running.last:.0f} of {limit:.0f} slots in use"
-        because = f"{waiting.last:.0f} wait while the pool fills up again and again (mean {mean:.0%}), {slots}"
+        because = f"{length(waiting):.0f} wait while the pool fills up again and again (mean {mean:.0%}), {slots}"
         return Present(because, evidence, 0.8)
     if holding(moments, lambda _used, runs, _waits: runs >= limit).holds:
-        return Absent(f"{waiting.last:.0f} wait for a slot: all {limit:.0f} are in use", evidence)
-    return Absent(f"{waiting.last:.0f} wait, but the pool is not full: {mean:.0%} used", evidence)
+        return Absent(f"{length(waiting):.0f} wait for a slot: all {limit:.0f} are in use", evidence)
+    return Absent(f"{length(waiting):.0f} wait, but the pool is not full: {mean:.0%} used", evidence)
 
 
 SYMPTOM = Symptom(

@@ -28,7 +28,7 @@ from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import Moment, holding, recent_mean, together
 from barostat.symptoms._pool import pinned
-from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, queue, running_limit, step_budget_tokens
+from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
 
 PART_FULL_RATIO = 0.5
 """Below this a usual request fits; only a prompt known to be longer than the free room is then held by the pool."""
@@ -65,17 +65,17 @@ def judge(window: Window) -> Verdict:
         moments, lambda used, runs, waits: waits > 0 and (used >= PART_FULL_RATIO or too_long) and not pinned(used, runs, waits)
     )
     if not part_full.holds:
-        return Absent(f"no queue in front of a part-full pool (usage {mean:.0%}, {waiting.last:.0f} waiting)", evidence)
+        return Absent(f"no queue in front of a part-full pool (usage {mean:.0%}, {length(waiting):.0f} waiting)", evidence)
     if limit is None:
         return Unknown("the limit on running requests is not known: the queue may simply wait for a slot", ("max_running_requests",))
     if holding(moments, lambda _used, runs, _waits: runs >= limit).holds:
-        return Absent(f"{waiting.last:.0f} wait for a slot: all {limit:.0f} are in use", evidence)
+        return Absent(f"{length(waiting):.0f} wait for a slot: all {limit:.0f} are in use", evidence)
     free = _budget_is_free(window)
     if free is None:
         return Unknown("tokens per step are not known: the queue may wait for the step budget", ("tokens_per_step", "max_batched_tokens"))
     if not free:
         return Absent("the steps are full of prefill: the queue waits for the token budget", evidence)
-    because = f"{waiting.last:.0f} wait with the pool {mean:.0%} used and slots free: the first in line does not fit, {part_full.how}"
+    because = f"{length(waiting):.0f} wait with the pool {mean:.0%} used and slots free: the first in line does not fit, {part_full.how}"
     return Present(because, evidence, min(part_full.confidence, 0.9 if too_long else 0.75))
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
+from barostat.symptoms._lines import plural
 
 NEEDS_ANY = ("gateway_long_streams", "e2e_p99_s")
 LONG_S = 300.0
@@ -32,7 +33,7 @@ def judge(window: Window) -> Verdict:
     streams, slowest = window.fresh("gateway_long_streams"), window.fresh("e2e_p99_s")
     evidence = tuple(signal.evidence(window.at) for signal in (streams, slowest) if signal is not None)
     if streams is not None and streams.last > 0:
-        return Present(f"{streams.last:.0f} requests lasted more than {LONG_S / 60:.0f} minutes", evidence, 0.95)
+        return Present(f"{plural(streams.last, 'request')} lasted more than {LONG_S / 60:.0f} minutes", evidence, 0.95)
     if slowest is not None and slowest.last >= LONG_S:
         return Present(f"one request in a hundred lasts {slowest.last:.0f} s or more", evidence, 0.85)
     return Absent("no request lasts for minutes", evidence)

@@ -28,6 +28,7 @@ from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import RECENT_S, recent
+from barostat.symptoms._lines import plural
 from barostat.symptoms._preemption import SOURCES, not_printed, preemptions
 from barostat.symptoms._sent_back import sent_back
 
@@ -77,23 +78,23 @@ def judge(window: Window) -> Verdict:
     twice, itl = window.fresh("requests_preempted_twice"), window.fresh("itl_p99_s")
     evidence += [found.evidence(window.at) for found in (twice, itl) if found is not None]
     if seen.count < FEW and (twice is None or twice.last < 1):
-        return Absent(f"{seen.count:.0f} preemptions: too few to be the harm", tuple(evidence))
+        return Absent(f"{plural(seen.count, 'preemption')}: too few to be the harm", tuple(evidence))
     rate = window.fresh("preemptions_per_s")
     if rate is not None and rate.span_s > RECENT_S and recent(rate).high <= 0:
         return Absent(f"none in the last {RECENT_S / 60:.0f} minutes, {seen.count:.0f} before", tuple(evidence))
     if seen.per_finished is not None and seen.per_finished >= HEAVY_PER_FINISHED:
-        because = f"{seen.count:.0f} preemptions, {seen.per_finished:.2g} for each request that finished"
+        because = f"{plural(seen.count, 'preemption')}, {seen.per_finished:.2g} for each request that finished"
         return Present(because, tuple(evidence), 0.95 if seen.count >= 2 * FEW else 0.8)
     counts = seen.per_finished is None or seen.per_finished >= RARE_PER_FINISHED
     if seen.per_s is not None and seen.per_s >= HEAVY_PER_S and counts:
         return Present(f"preemptions at {seen.per_s:.2g} per second", tuple(evidence), 0.85 if seen.count >= 2 * FEW else 0.75)
     if _streams_stall(window):
-        return Present(f"{seen.count:.0f} preemptions, and streams stall between tokens", tuple(evidence), 0.75)
+        return Present(f"{plural(seen.count, 'preemption')}, and streams stall between tokens", tuple(evidence), 0.75)
     if seen.at_least:
-        return Present(f"at least {seen.count:.0f} preemptions in this log", tuple(evidence), 0.8)
+        return Present(f"at least {plural(seen.count, 'preemption')} in this log", tuple(evidence), 0.8)
     if twice is not None and twice.last >= 1:
-        return Present(f"{twice.last:.0f} requests were preempted at least twice", tuple(evidence), 0.75)
-    return Absent(f"{seen.count:.0f} preemptions: too rare to be the harm", tuple(evidence))
+        return Present(f"{plural(twice.last, 'request')} preempted at least twice", tuple(evidence), 0.75)
+    return Absent(f"{plural(seen.count, 'preemption')}: too rare to be the harm", tuple(evidence))
 
 
 SYMPTOM = Symptom(name="preemption-heavy", title="preemptions are frequent enough to hurt", judge=judge, needs_any=SOURCES)

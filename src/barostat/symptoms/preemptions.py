@@ -27,6 +27,7 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
+from barostat.symptoms._lines import plural
 from barostat.symptoms._preemption import SOURCES, not_printed, preemptions
 from barostat.symptoms._sent_back import sent_back
 
@@ -44,7 +45,7 @@ def judge(window: Window) -> Verdict:
         if not_printed(window):
             return Unknown(f"the statistics line of vLLM {window.version} does not print preemptions", SOURCES)
         return Absent("no preemption was counted (the counter moves only when a victim emits again)", seen.evidence)
-    because = f"{'at least ' if seen.at_least else ''}{max(1.0, seen.count):.0f} preemptions"
+    because = f"{'at least ' if seen.at_least else ''}{plural(max(1.0, seen.count), 'preemption')}"
     if seen.per_finished is not None:
         because += f", {seen.per_finished:.2g} per finished request"
     if seen.per_s is not None:

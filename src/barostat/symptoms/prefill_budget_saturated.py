@@ -29,7 +29,7 @@ from barostat.core.window import Window
 from barostat.symptoms._halves import change
 from barostat.symptoms._holding import holding, recent_mean, together
 from barostat.symptoms._pool import pinned
-from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, queue, running_limit, step_budget_tokens
+from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
 
 FULL_STEP_RATIO = 0.7
 """Steps this full on average are full: the last chunk of a prompt and steps between arrivals leave some of the budget unused."""
@@ -45,14 +45,14 @@ def _by_elimination(window: Window, waiting_grows: bool, evidence: tuple[Evidenc
     """The verdict where steps were not counted: free pool and prefill-heavy throughput, or nothing else left that could hold the queue."""
     usage, waiting = window["kv_usage_ratio"], queue(window)
     prompt, generated = window.fresh("prompt_tokens_per_s"), window.fresh("generation_tokens_per_s")
-    length = waiting.last if waiting is not None else 0.0
+    waits = length(waiting) if waiting is not None else 0.0
     if usage.high >= POOL_FREE_RATIO:
         return Unknown("tokens per step are not known, and the pool is too full to rule it out", ("tokens_per_step", "max_batched_tokens"))
     if prompt is not None and generated is not None and prompt.mean >= PREFILL_HEAVY_RATIO * generated.mean and prompt.mean > 0:
-        because = f"{length:.0f} wait with the pool {usage.mean:.0%} used, while {prompt.mean:.0f} prompt tokens/s go in"
+        because = f"{waits:.0f} wait with the pool {usage.mean:.0%} used, while {prompt.mean:.0f} prompt tokens/s go in"
         return Present(because, (*evidence, prompt.evidence(window.at, prompt.mean, "mean")), 0.75 if waiting_grows else 0.6)
-    if limit is not None and length >= LONG_QUEUE and usage.high < 0.5:
-        return Present(f"{length:.0f} wait although slots and KV blocks are free: only the step budget is left to hold them", evidence, 0.5)
+    if limit is not None and waits >= LONG_QUEUE and usage.high < 0.5:
+        return Present(f"{waits:.0f} wait although slots and KV blocks are free: only the step budget is left to hold them", evidence, 0.5)
     return Unknown("tokens per step are not known", ("tokens_per_step", "max_batched_tokens"))
 
 
@@ -82,7 +82,7 @@ def judge(window: Window) -> Verdict:
         return Absent(f"steps have room: {tokens:.0f} of {budget:.0f} tokens on average", (*evidence, steps))
     held = holding(moments, lambda used, runs, waits: waits > 0 and not pinned(used, runs, waits))
     because = (
-        f"{waiting.last:.0f} wait for the step budget: {tokens:.0f} of {budget:.0f} tokens per step, pool {recent_mean(usage):.0%} used"
+        f"{length(waiting):.0f} wait for the step budget: {tokens:.0f} of {budget:.0f} tokens per step, pool {recent_mean(usage):.0%} used"
     )
     return Present(because, (*evidence, steps), held.confidence)
 

@@ -26,7 +26,7 @@ from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import RECENT_S, holding, recent_mean, together
-from barostat.symptoms._queue import QUEUE, queue
+from barostat.symptoms._queue import QUEUE, length, queue
 
 FLOWS = ("steps_per_s", "generation_tokens_per_s", "prompt_tokens_per_s")
 NO_FLOW = 1e-9
@@ -46,7 +46,7 @@ def judge(window: Window) -> Verdict:
     still = not any(point.value > NO_FLOW for flow in flows for point in flow.points if point.at > since)
     if held.holds and held.for_s is not None and still:
         confidence = held.confidence if flows else min(held.confidence, 0.6)
-        return Present(f"{waiting.last:.0f} wait, nothing runs, {held.how}", evidence, confidence)
+        return Present(f"{length(waiting):.0f} wait, nothing runs, {held.how}", evidence, confidence)
     if held.holds:
         return Absent("requests wait and none runs at the readings, but tokens are made between them", evidence)
     if arriving is not None and arrivals is not None and recent_mean(arriving) > 0 and arrivals.high <= 0 and running.high <= 0 and still:

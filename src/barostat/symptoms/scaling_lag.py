@@ -19,7 +19,7 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._lines import found, looked_at, quote
+from barostat.symptoms._lines import found, looked_at, plural, quote
 
 NEEDS_ANY = ("hpa_lagging", "replicas_wanted", "pods_unschedulable")
 
@@ -36,7 +36,7 @@ def judge(window: Window) -> Verdict:
         detail = f": {quote(lagging[0].detail)}" if lagging[0].detail else ""
         return Present(f"the autoscaler wants more replicas than are ready{detail}{without_node}", evidence, 0.9)
     if stuck:
-        return Present(f"{stuck[0].last:.0f} pods of the workload wait for a node", evidence, 0.85)
+        return Present(f"{plural(stuck[0].last, 'pod')} of the workload without a node", evidence, 0.85)
     if wanted is not None and ready is None and len(looked_at(window, NEEDS_ANY)) == 1:
         return Unknown("how many replicas are ready was not measured", ("replicas_ready",))
     return Absent("every replica that is wanted is ready", evidence)

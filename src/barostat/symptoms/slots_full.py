@@ -24,7 +24,7 @@ from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
 from barostat.symptoms._pool import pinned
-from barostat.symptoms._queue import QUEUE, queue, running_limit
+from barostat.symptoms._queue import QUEUE, length, queue, running_limit
 
 TURNOVER_RATIO = 0.05
 """A scrape sees the end of a step, after finished requests were removed: so much below the limit still counts as at it."""
@@ -55,9 +55,9 @@ def judge(window: Window) -> Verdict:
         if running.high < limit:
             return Absent(f"slots are free: at most {running.high:.0f} of {limit:.0f} in use", tuple(evidence))
         return Absent(
-            f"{running.last:.0f} of {limit:.0f} slots in use, {waiting.last:.0f} waiting: no lasting queue for them", tuple(evidence)
+            f"{running.last:.0f} of {limit:.0f} slots in use, {length(waiting):.0f} waiting: no lasting queue for them", tuple(evidence)
         )
-    because = f"{waiting.last:.0f} wait for a slot: {running.last:.0f} of {limit:.0f} in use, {held.how}"
+    because = f"{length(waiting):.0f} wait for a slot: {running.last:.0f} of {limit:.0f} in use, {held.how}"
     if usage is None:
         return Present(because, tuple(evidence), min(held.confidence, 0.75))
     full = holding(together(usage, running, waiting), pinned)

@@ -49,3 +49,11 @@ def test_before_the_first_answer_nobody_has_given_up() -> None:
     text = _scrape(9, 0, 6, 5, None) + 'http_requests_total{handler="/v1/models",method="GET",status="2xx"} 1\n'
     found = signals([(1000.0, read(text), "0.prom")])["0"]
     assert next(one for one in found if one.name == "preempted_waiting_requests").last == 3.0
+
+
+def test_prefix_hits_are_a_series_too() -> None:
+    text = "vllm:num_requests_running 1\nvllm:prefix_cache_queries_total {}\nvllm:prefix_cache_hits_total {}\n"
+    counted = [(100, 10), (200, 70), (200, 70), (300, 80)]
+    found = signals([(1000.0 + 5 * k, read(text.format(*pair)), f"{k}.prom") for k, pair in enumerate(counted)])[""]
+    hits = next(one for one in found if one.name == "prefix_hit_step_ratio")
+    assert [(point.at, round(point.value, 2)) for point in hits.points] == [(1005.0, 0.6), (1015.0, 0.1)]

@@ -32,6 +32,7 @@ def rate_signals(engine: EngineScrapes) -> list[Signal | None]:
         *_batch(engine, generated, engine_steps),
         *_arrivals(engine, finished),
         _prefix_hits(engine),
+        _prefix_hit_steps(engine),
         signal("tokens_stalled_s", _stalled(engine), f"{engine.spelled(names.RUNNING, names.GENERATION_TOKENS)}: nothing counted moves"),
         *_endpoint(engine),
     ]
@@ -109,6 +110,17 @@ def _prefix_hits(engine: EngineScrapes) -> Signal | None:
         return signal("prefix_hit_ratio", [(hits[0][0], ratio)], engine.spelled(names.PREFIX_HITS, names.PREFIX_QUERIES))
     lifetime = [(at, value) for at, value in engine.gauge(names.PREFIX_HIT_RATE_V0, max) if value >= 0]  # V0 writes -1 for "none yet"
     return signal("prefix_hit_ratio", lifetime, f"{engine.spelled(names.PREFIX_HIT_RATE_V0)}: since the engine's start, not of the window")
+
+
+def _prefix_hit_steps(engine: EngineScrapes) -> Signal | None:
+    """Hits over queries between scrapes; nothing where no prompt was looked up."""
+    queried = {(step.start, step.end): step.gain for step in _steps(engine, names.PREFIX_QUERIES)}
+    points = [
+        (step.end, min(1.0, step.gain / queried[step.start, step.end]))
+        for step in _steps(engine, names.PREFIX_HITS)
+        if queried.get((step.start, step.end), 0.0) > 0
+    ]
+    return signal("prefix_hit_step_ratio", points, engine.spelled(names.PREFIX_HITS, names.PREFIX_QUERIES))
 
 
 def _stalled(engine: EngineScrapes) -> Points:
