@@ -111,6 +111,8 @@ class ReplicaReport:
     diagnosis: Diagnosis
     forecast: Forecast
     symptoms: tuple[SymptomFinding, ...]
+    rests_on: tuple[str, ...] = ()
+    """Names of the symptoms that carry the diagnosis, strongest first."""
     contributing: tuple[str, ...] = ()
     ruled_out: tuple[RuledOut, ...] = ()
     missing: tuple[str, ...] = ()

@@ -89,6 +89,7 @@ def judge_window(window: Window) -> ReplicaReport:
         diagnosis=diagnosis,
         forecast=coming,
         symptoms=tuple(SymptomFinding(name, verdicts[name]) for name in _reading_order(verdicts, rests_on)),
+        rests_on=tuple(dict.fromkeys(rests_on)),
         contributing=_contributing(judged, diagnosis.cause),
         ruled_out=_ruled_out(judged, diagnosis.cause),
         missing=wanted(lacking),

@@ -7,6 +7,9 @@ from barostat.core.lever import NotApplicable, Proposal, Situation
 from barostat.core.window import Window
 from barostat.levers import levers
 
+DANGER = ("gpu-memory-utilization-down", "swap-space", "max-num-batched-tokens", "max-num-seqs")
+"""Classic advice that does harm comes before classic advice that does nothing."""
+
 
 def next_steps(cause: CauseName, variant: str, window: Window) -> tuple[tuple[NextStep, ...], tuple[NextStep, ...], tuple[str, ...]]:
     """(what to do in order, classic advice that is wrong here with the reason, levers that crashed).
@@ -35,5 +38,6 @@ def next_steps(cause: CauseName, variant: str, window: Window) -> tuple[tuple[Ne
             case NotApplicable():
                 pass
     proposals.sort(key=lambda proposal: (proposal.rank, proposal.lever))
+    refused.sort(key=lambda step: (DANGER.index(step.lever) if step.lever in DANGER else len(DANGER), step.lever))
     steps = tuple(NextStep(p.lever, p.change, p.because, p.restarts) for p in proposals)
     return steps, tuple(refused), tuple(crashed)

@@ -32,6 +32,7 @@ def _replica(replica: ReplicaReport) -> dict[str, Any]:
             "exhaustionInSeconds": None if replica.forecast.exhaustion_in_s is None else round(replica.forecast.exhaustion_in_s, 1),
             "because": replica.forecast.because,
         },
+        "restsOn": list(replica.rests_on),
         "contributing": list(replica.contributing),
         "ruledOut": [{"cause": item.cause, "because": item.because} for item in replica.ruled_out],
         "symptoms": [_symptom(finding) for finding in replica.symptoms],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -16,6 +18,7 @@ WORDS = {"none": "OK", "info": "INFO", "warning": "WARNING", "critical": "CRITIC
 SHORT_RULED_OUT = 4
 SHORT_EVIDENCE = 5
 SHORT_NEXT = 4
+SHORT_REFUSED = 3
 
 
 def print_report(report: Report, console: Console, *, wide: bool = False) -> None:
@@ -80,7 +83,8 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
             _line("Forecast", Text(f"KV pool full in about {replica.forecast.exhaustion_in_s:.0f} s: {replica.forecast.because}", "yellow"))
         )
     present = [finding for finding in replica.symptoms if isinstance(finding.verdict, Present)]
-    parts += _section("Why", [_finding(finding) for finding in (present if wide else present[:SHORT_EVIDENCE])])
+    carrying = present if wide else [finding for finding in present if finding.name in replica.rests_on][:SHORT_EVIDENCE]
+    parts += _section("Why", [_finding(finding, wide=wide) for finding in carrying])
     if replica.contributing:
         parts += _section("Also", [Text(text) for text in replica.contributing])
     cut = replica.ruled_out if wide else replica.ruled_out[:SHORT_RULED_OUT]
@@ -95,16 +99,16 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
             for number, step in enumerate(steps, 1)
         ],
     )
-    parts += _section("Leave", [Text.assemble((step.lever, "bold"), f": {step.because}") for step in replica.not_advised])
+    refused = replica.not_advised if wide else replica.not_advised[:SHORT_REFUSED]
+    parts += _section("Leave", [Text.assemble((step.lever, "bold"), f": {step.because}") for step in refused])
     if replica.diagnosis.cause == "unknown" or wide:
         parts += _section("To tell, give", [Text(text) for text in replica.missing])
     if wide:
         parts += _section("Unknown", [Text(f"{f.name}: {f.verdict.why}") for f in replica.symptoms if isinstance(f.verdict, Unknown)])
         parts += _section("Absent", [Text(f"{f.name}: {f.verdict.because}") for f in replica.symptoms if isinstance(f.verdict, Absent)])
     parts += _section("Notes", [Text(problem, style="yellow") for problem in replica.problems])
-    hidden = (len(present) - SHORT_EVIDENCE, len(replica.ruled_out) - SHORT_RULED_OUT, len(replica.next) - SHORT_NEXT)
-    if not wide and any(count > 0 for count in hidden):
-        parts.append(Text(f"More with -o wide; what a name means: barostat explain {replica.diagnosis.cause}", style="dim"))
+    if not wide:
+        parts.append(_line("", Text(f"All of it: -o wide. What a name means: barostat explain {replica.diagnosis.cause}", style="dim")))
     return Padding(Group(*parts), (1, 0, 0, 0))
 
 
@@ -120,13 +124,22 @@ def _section(label: str, rows: list[Text]) -> list[RenderableType]:
     return [_line(label if number == 0 else "", row) for number, row in enumerate(rows)]
 
 
-def _finding(finding: SymptomFinding) -> Text:
+def _finding(finding: SymptomFinding, *, wide: bool) -> Text:
     verdict = finding.verdict
     assert isinstance(verdict, Present)
     text = Text.assemble((finding.name, "bold"), f": {verdict.because}")
-    if verdict.evidence:
-        text.append(f"\n{evidence_words(verdict.evidence[0])}", style="dim")
+    if verdict.evidence and wide:
+        for item in verdict.evidence:
+            text.append(f"\n{evidence_words(item)}", style="dim")
+    elif verdict.evidence:
+        first = verdict.evidence[0]
+        text.append(f"  {_short_source(first.source)}, {first.age_s:.0f} s old", style="dim")
     return text
+
+
+def _short_source(source: str) -> str:
+    """The name of the metric, file or object without its labels and path."""
+    return re.split(r"[{;]| \(", source, maxsplit=1)[0].removeprefix("all of ").rsplit("/", 1)[-1]
 
 
 def evidence_words(item: Evidence) -> str:

@@ -28,15 +28,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None:
         for kind in ("cause", "symptom"):
             print(f"{kind}s:")
-            for page in known.values():
-                if page.kind == kind:
-                    print(f"  {page.name:28} {page.title}")
+            for listed in known.values():
+                if listed.kind == kind:
+                    print(f"  {listed.name:28} {listed.title}")
         return 0
     name = arguments.name.strip().lower().replace("_", "-")
-    page = known.get(name)
-    if page is None:
+    if name not in known:
         close = nearest(name, known)
         hint = f"did you mean {' or '.join(close)}?" if close else "`barostat explain` lists the names"
         raise InputError(f"there is no cause or symptom named {arguments.name!r}; {hint}")
+    page = known[name]
     sys.stdout.write(f"{page.name} ({page.kind}): {page.title}\n\n{page.text}\n")
     return 0
