@@ -39,6 +39,15 @@ STOPPED_WITHIN_S = 15.0
 SHAPES: Mapping[str, Mapping[str, int]] = {
     # 1 M parameters: a step costs about what the host side of it costs.
     "tiny": {},
+    # Less than that: the host side is nearly all there is.
+    "feather": {
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "head_dim": 32,
+    },
     # About 25 M parameters: a step costs several times what the host side of it costs, as it does on a GPU with a real model.
     "small": {
         "hidden_size": 512,
@@ -80,6 +89,7 @@ class Engine:
     def __init__(self, *flags: str, shape: str = "tiny", model: str | None = None, env: Mapping[str, str] | None = None) -> None:
         """Nothing is started yet."""
         self.flags = flags
+        self.shape = shape
         self.model = model or str(model_folder(shape))
         self.env = dict(env or {})
         self.port = _free_port()
@@ -208,14 +218,18 @@ class Engine:
             self._reaper.communicate()
         self._process = None
 
+    def close(self) -> None:
+        """No process of it is left, and no file."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def __enter__(self) -> Self:
         """The process runs."""
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        """Nothing of it is left, its folder included."""
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Nothing of it is left."""
+        self.close()
 
 
 def model_folder(shape: str) -> Path:

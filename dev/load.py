@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -30,6 +31,7 @@ from urllib.parse import urlsplit
 VOCABULARY = 2048
 FIRST_PLAIN_TOKEN = 2
 """Token ids below are special (begin, end)."""
+_TEXT = (Path(__file__).parent / "tiny_model.py").read_text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class Load:
     """What to send.
 
     Units: `prompt_tokens` and `output_tokens` are inclusive bounds, drawn evenly; `prompt_text_bytes` replaces token ids by that much
-    text, which the API server has to tokenize. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join, or the rate
+    text, which the API server has to tokenize; all of it but the end is the same in every request, so that the prefix cache spares the
+    engine the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join, or the rate
     grows from `rate_from_per_s`.
     """
 
@@ -168,13 +171,12 @@ def _body(load: Load, dice: random.Random) -> bytes:
     """One request; its output has exactly the drawn length."""
     prompt: object
     if load.prompt_text_bytes:
-        prompt = "".join(dice.choices("abcdefghijklmnopqrstuvwxyz     ", k=load.prompt_text_bytes))
+        # The source of the tokenizer's vocabulary: several bytes a token, as in natural text.
+        prompt = (_TEXT * (load.prompt_text_bytes // len(_TEXT) + 1))[: load.prompt_text_bytes] + f" {dice.random()}"
     else:
         prompt = dice.choices(range(FIRST_PLAIN_TOKEN, VOCABULARY), k=dice.randint(*load.prompt_tokens))
-    output = dice.randint(*load.output_tokens)
-    return json.dumps(
-        {"model": "tiny", "prompt": prompt, "max_tokens": output, "ignore_eos": True, "temperature": 0, "stream": load.stream}
-    ).encode()
+    asked = {"model": "tiny", "prompt": prompt, "max_tokens": dice.randint(*load.output_tokens), "ignore_eos": True, "temperature": 0}
+    return json.dumps({**asked, "stream": load.stream}).encode()
 
 
 def _loopback(url: str) -> tuple[str, int]:

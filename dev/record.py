@@ -1,0 +1,151 @@
+"""A recorded bundle of a running engine: its scrapes, its log, and the CPU time of its processes.
+
+    python dev/record.py FOLDER [SCENARIO...]        records scenarios of dev/scenarios.py, each into a folder of its name
+
+Kept small: families that nobody judges by (`python_*`, `http_request_size_*`, ...) are left out, and so are `_created` series.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dev.engine import ENVIRONMENT, ROOT, Engine
+from dev.scenarios import SCENARIOS, brought_about, scenario
+
+_LEFT_OUT = re.compile(r"^(# (HELP|TYPE) )?(python_|http_(request_size|response_size|request_duration_highr)|[a-z_:]+_created[ {])")
+RECORDED_S = 20.0
+STILL_S = 15.0
+"""Long enough where nothing changes."""
+INTERVAL_S = 5.0
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at the engine. `cpu_s`: CPU seconds used so far, by role. `scrape_s`: how long the answer took."""
+
+    at: float
+    text: str
+    cpu_s: Mapping[str, float]
+    scrape_s: float
+
+
+def look(engine: Engine) -> Reading:
+    """One scrape and the CPU clocks beside it."""
+    began = time.monotonic()
+    with urllib.request.urlopen(engine.url + "/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    return Reading(time.time(), text, {process.role: cpu_s(process.pid) for process in engine.processes()}, time.monotonic() - began)
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds that the process has used. Errors: OSError if it is gone."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+
+
+def record(engine: Engine, folder: Path, for_s: float, interval_s: float, seen: Callable[[Reading], None] = lambda _: None) -> None:
+    """A bundle of that many seconds is in `folder`; `seen` was shown each reading.
+
+    Errors: RuntimeError if the engine does not listen; for one that never did, see `record_failed_start`.
+    """
+    _clear(folder)
+    name = "replica-0"
+    for kind in ("metrics", "host"):
+        (folder / kind / name).mkdir(parents=True)
+    before: Reading | None = None
+    began = time.monotonic()
+    count = int(for_s / interval_s) + 1
+    for index in range(count):
+        time.sleep(max(0.0, began + index * interval_s - time.monotonic()))
+        reading = look(engine)
+        seen(reading)
+        kept = "\n".join(line for line in reading.text.splitlines() if not _LEFT_OUT.match(line)) + "\n"
+        (folder / "metrics" / name / f"{int(reading.at)}.prom").write_text(kept)
+        if before is not None:
+            (folder / "host" / name / f"{int(reading.at)}.json").write_text(json.dumps(_host(before, reading)) + "\n")
+        before = reading
+    _write_rest(engine, folder, name, version="0.32.0")
+
+
+def record_failed_start(engine: Engine, folder: Path) -> None:
+    """A bundle of an engine that never listened: its command line and its log."""
+    _clear(folder)
+    _write_rest(engine, folder, "replica-0", version="0.32.0")
+
+
+def _host(before: Reading, after: Reading) -> dict[str, object]:
+    """What the processes used between two readings, in cores."""
+    span_s = after.at - before.at
+    cores = {role: round((used - before.cpu_s[role]) / span_s, 3) for role, used in after.cpu_s.items() if role in before.cpu_s}
+    return {
+        "cpu_usage_cores": round(sum(cores.values()), 3),
+        "cpu_limit_cores": os.cpu_count(),
+        "processes": [{"name": role, "cpu_cores": used} for role, used in sorted(cores.items())],
+    }
+
+
+def _write_rest(engine: Engine, folder: Path, name: str, version: str) -> None:
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    # Nothing of this machine belongs in a recording: folders become those of a container.
+    log = engine.log_text()
+    for ours, theirs in _places(engine).items():
+        log = log.replace(ours, theirs)
+    (folder / "logs" / f"{name}.log").write_text("".join(line + "\n" for line in log.splitlines() if "Route: " not in line))
+    args = [argument.replace(str(engine.port), "8000") for argument in ["serve", "/models/tiny", *engine.command[3:]]]
+    replica = {"name": name, "version": version, "args": args, "env": {"VLLM_CPU_KVCACHE_SPACE": "1", **engine.env}}
+    document = {"apiVersion": "barostat.dev/v1alpha1", "kind": "Bundle", "engine": "vllm", "replicas": [replica]}
+    (folder / "bundle.yaml").write_text(yaml.safe_dump(document, sort_keys=False, width=140))
+
+
+def _places(engine: Engine) -> dict[str, str]:
+    base = Path(os.__file__).resolve().parent.parent.parent
+    return {
+        engine.model: "/models/tiny",
+        str(ENVIRONMENT.resolve()): "/opt/vllm",
+        str(ENVIRONMENT): "/opt/vllm",
+        str(ROOT): "/opt/barostat",
+        str(engine.folder): "/tmp/engine",
+        str(base): "/usr",
+        f":{engine.port}": ":8000",
+    }
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+def main(arguments: list[str]) -> int:
+    """The named scenarios (or all) are recorded in the folder."""
+    target = Path(arguments[0])
+    for one in [scenario(name) for name in arguments[1:]] or SCENARIOS:
+        began = time.monotonic()
+        with one.engine() as engine:
+            if one.listens:
+                engine.wait_ready()
+                with brought_about(one, engine) as load:
+                    record(engine, target / one.name, RECORDED_S if one.load else STILL_S, INTERVAL_S)
+                    print(load.counts.summary() if load else "no load")
+            else:
+                print(f"ended with {engine.wait_exit()}")
+                record_failed_start(engine, target / one.name)
+        print(f"{one.name}: {time.monotonic() - began:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,152 @@
+"""States of the real engine, each brought about by one cause and by no other.
+
+Every scenario says which flags and which load it takes, and why what follows is that cause. The CPU build's blocks hold 128 tokens and
+block 0 is never handed out, so `--num-gpu-blocks-override 64` leaves 63 blocks = 8,064 tokens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dev.engine import Engine
+from dev.load import Background, Load
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One state and how to get there.
+
+    `settle_s`: how long the load runs before the state is steady. `stops`: the role of the process that gets SIGSTOP after that.
+    `load` None: no request. An empty `cause` is never used: the name of the cause that the diagnosis has to give.
+    """
+
+    name: str
+    cause: str
+    why: str
+    flags: tuple[str, ...]
+    load: Load | None = None
+    shape: str = "small"
+    settle_s: float = 8.0
+    stops: str = ""
+    model: str = ""
+    listens: bool = True
+
+    def engine(self) -> Engine:
+        """The engine of this scenario, not started."""
+        return Engine(*self.flags, shape=self.shape, model=self.model or None)
+
+
+_SMALL_POOL = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
+_LARGE_POOL = ("--max-model-len", "4096", "--max-num-seqs", "64")
+
+SCENARIOS: tuple[Scenario, ...] = (
+    Scenario(
+        "kv-preemption-thrash",
+        "kv-preemption-thrash",
+        "a prompt holds 2-4 blocks at admission and grows to 4-8: the pool admits 20 of which 10 fit to the end, so growth preempts",
+        _SMALL_POOL,
+        Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600)),
+        settle_s=12.0,
+    ),
+    Scenario(
+        "kv-admission-queueing",
+        "kv-admission-queueing",
+        "prompts fill the pool at admission and grow little, for which a watermark keeps room: the queue waits, nobody is thrown out",
+        ("--max-model-len", "4096", "--num-gpu-blocks-override", "192", "--max-num-seqs", "64", "--watermark", "0.04"),
+        Load(clients=48, prompt_tokens=(500, 900), output_tokens=(120, 250)),
+        settle_s=16.0,
+    ),
+    Scenario(
+        "slot-bound",
+        "slot-bound",
+        "four slots and a pool for hundreds: the queue waits for a slot while the cache is nearly empty",
+        ("--max-model-len", "4096", "--max-num-seqs", "4"),
+        Load(clients=24, prompt_tokens=(100, 200), output_tokens=(80, 160)),
+    ),
+    Scenario(
+        "prefill-bound",
+        "prefill-bound",
+        "long prompts and two tokens of output against 256 tokens a step: every step is full of prompt, neither slots nor cache are",
+        ("--max-model-len", "4096", "--max-num-seqs", "64", "--max-num-batched-tokens", "256"),
+        Load(clients=16, prompt_tokens=(1500, 2500), output_tokens=(8, 16)),
+    ),
+    Scenario(
+        "host-bound-streams",
+        "host-bound",
+        "a model that costs next to nothing and hundreds of streams: the API server process uses all it can get, the engine could do more",
+        ("--max-model-len", "8192", "--max-num-seqs", "256"),
+        Load(clients=200, prompt_tokens=(4, 16), output_tokens=(60, 120), stream=True),
+        shape="feather",
+    ),
+    Scenario(
+        "host-bound-text",
+        "host-bound",
+        "prompts of 28 kB of text that differ at their end only: the prefix cache spares the engine the work, nobody spares the tokenizer",
+        ("--max-model-len", "8192", "--max-num-seqs", "256"),
+        Load(clients=32, prompt_text_bytes=28_000, output_tokens=(2, 4)),
+        shape="feather",
+    ),
+    Scenario(
+        "hung-engine",
+        "hung-engine",
+        "the engine core is stopped while requests run: /health and /metrics still answer, and no token comes",
+        _LARGE_POOL,
+        Load(clients=8, prompt_tokens=(100, 200), output_tokens=(200, 300)),
+        stops="EngineCore",
+    ),
+    Scenario(
+        "hung-engine-idle",
+        "hung-engine",
+        "the engine core is stopped while nothing runs: only a request can tell this from an idle engine",
+        _LARGE_POOL,
+        settle_s=1.0,
+        stops="EngineCore",
+    ),
+    Scenario(
+        "healthy-busy",
+        "healthy-busy",
+        "41 clients whose requests hold three blocks each from first token to last, in a pool of 127: nearly full for ever, nobody waits",
+        ("--max-model-len", "4096", "--num-gpu-blocks-override", "128", "--max-num-seqs", "64"),
+        Load(clients=41, prompt_tokens=(257, 262), output_tokens=(80, 120)),
+        settle_s=15.0,
+    ),
+    Scenario("healthy-idle", "healthy-idle", "no request at all", _LARGE_POOL, settle_s=1.0),
+    Scenario(
+        "bad-config-argument",
+        "bad-config",
+        "--swap-space is unknown since 0.18.0: the parser ends the process with status 2",
+        ("--swap-space", "4"),
+        listens=False,
+    ),
+    Scenario("bad-config-model", "bad-config", "there is no such model folder", (), model="/models/not-there", listens=False),
+    Scenario(
+        "kv-pool-too-small",
+        "kv-pool-too-small",
+        "sixteen blocks hold 2,048 tokens and one request of the allowed length needs 4,096: the start-up check refuses",
+        ("--max-model-len", "4096", "--num-gpu-blocks-override", "16"),
+        listens=False,
+    ),
+)
+
+
+def scenario(name: str) -> Scenario:
+    """The scenario of that name. Errors: KeyError."""
+    return {one.name: one for one in SCENARIOS}[name]
+
+
+@contextlib.contextmanager
+def brought_about(one: Scenario, engine: Engine) -> Iterator[Background | None]:
+    """The ready engine is in the scenario's state; afterwards it is free of load and goes on."""
+    with contextlib.ExitStack() as stack:
+        load = stack.enter_context(Background(engine.url, one.load)) if one.load else None
+        time.sleep(one.settle_s)
+        if one.stops:
+            pid = engine.pid_of(one.stops)
+            os.kill(pid, signal.SIGSTOP)
+            stack.callback(os.kill, pid, signal.SIGCONT)
+        yield load
