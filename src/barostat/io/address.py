@@ -44,6 +44,8 @@ def address(text: str) -> Address:
     if given.removeprefix(":").isdecimal():
         given = f"localhost:{given.lstrip(':')}"
     scheme = _SCHEME.match(given)
+    if not scheme and given and (given.startswith((".", "/", "~")) or Path(given).exists()):
+        raise InputError("a file, not an address; read a recorded bundle with --bundle, a log with --log", text)
     url = given if scheme else f"http://{given}"
     try:
         parts = urlsplit(url)
@@ -54,10 +56,6 @@ def address(text: str) -> Address:
         raise InputError(f"{parts.scheme} is not spoken here; write it as http://host:8000", text)
     if not host or re.search(r"[\s\\,]", given) or not re.fullmatch(r"[\w.:%-]+", host):
         raise InputError("no address; write it as http://host:8000", text)
-    if not scheme and (
-        given.startswith((".", "/", "~")) or ("/" in given and Path(given).exists()) or (port is None and Path(given).exists())
-    ):
-        raise InputError("a file, not an address; read a recorded bundle with --bundle, a log with --log", text)
     if port is None:
         port = (443 if parts.scheme.lower() == "https" else 80) if scheme else DEFAULT_PORT
     shown = f"[{host}]" if ":" in host else host

@@ -18,7 +18,6 @@ from barostat.io.address import Address
 MAX_BODY_BYTES = 32 << 20
 CONNECT_S = 3.0
 REDIRECTS = 3
-_READ_BYTES = 65536
 
 FailureKind = Literal["no-name", "refused", "unreachable", "tls", "no-http", "reset", "time-out", "redirect"]
 
@@ -97,11 +96,11 @@ async def ask(
 
 async def _receive(response: httpx.Response, received: list[bytes], max_bytes: int) -> str:
     size = 0
-    async for part in response.aiter_bytes(_READ_BYTES):
+    async for part in response.aiter_bytes():
         received.append(part[: max_bytes - size])
         size += len(part)
         if size >= max_bytes:
-            return f"the answer is larger than {max_bytes >> 20} MiB"
+            return f"the answer is larger than {max_bytes / (1 << 20):.3g} MiB"
     return ""
 
 

@@ -82,12 +82,14 @@ class Scraper:
                 self._note(token_ok=False, token_detail=f"the request failed: the server {why}")
             case Answer(status=200, cut=""):
                 self._note(token_ok=True, token_detail=f"one token in {took_s:.2f} s")
+            case Answer(cut=cut) if cut:
+                self._note(token_ok=False, token_detail=f"the answer came in part: {cut}")
             case Answer(status=401 | 403):
                 self._note(token_detail="not answered: the server wants an API key")
             case Answer(status=status) if status < 500 or status == 503:
                 self._note(token_detail=f"not answered: HTTP {status}, {_said(answer)}")
             case Answer(status=status):
-                self._note(token_ok=False, token_detail=f"HTTP {status}, {answer.cut or _said(answer)}")
+                self._note(token_ok=False, token_detail=f"HTTP {status}, {_said(answer)}")
 
     async def close(self) -> None:
         """The connections are closed."""

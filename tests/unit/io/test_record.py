@@ -1,0 +1,224 @@
+"""Recordings of engines that run, that do not, and of several at once."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.unit.io.small_servers import always, answer, closed_port, serving, vllm
+
+from barostat.core.errors import InputError, OutsideError
+from barostat.io.record import Sources, follow, record
+
+
+def test_a_window_is_looked_at_from_its_first_moment_to_its_last() -> None:
+    with serving(vllm()) as (port, _):
+        started = time.time()
+        recording = record(Sources((f"localhost:{port}",)), 1.0, 0.4)
+    (replica,) = recording.replicas
+    after = [scrape.at - started for scrape in replica.scrapes]
+    assert len(after) == 4  # at 0, 0.4, 0.8 and 1
+    assert after[0] < 0.5
+    assert after[-1] == pytest.approx(1.0, abs=0.4)
+    assert recording.at >= replica.scrapes[-1].at
+    assert (replica.name, recording.target) == (f"localhost:{port}", f"http://localhost:{port}")
+    assert replica.probe is not None
+    assert replica.probe.version == "0.32.0"
+
+
+def test_no_window_is_one_look() -> None:
+    with serving(vllm()) as (port, seen):
+        recording = record(Sources((f"localhost:{port}",)), 0, 5.0)
+    assert len(recording.replicas[0].scrapes) == 1
+    assert len([line for line in seen if "/metrics" in line]) == 1
+
+
+def test_an_interval_longer_than_the_window_gives_both_ends() -> None:
+    with serving(vllm()) as (port, _):
+        recording = record(Sources((f"localhost:{port}",)), 0.3, 60.0)
+    assert len(recording.replicas[0].scrapes) == 2
+
+
+def test_a_replica_that_does_not_answer_stops_no_other() -> None:
+    with serving(vllm()) as (port, _), serving(always(answer("<html>"))) as (other, _):
+        sources = Sources((f"localhost:{port}", f"localhost:{closed_port()}", f"localhost:{other}"))
+        recording = record(sources, 0.4, 0.2)
+    good, silent, page = recording.replicas
+    assert (len(good.scrapes), good.failed_scrapes) == (3, ())
+    assert (silent.scrapes, len(silent.failed_scrapes), silent.probe) == ((), 3, None)
+    assert "HTML page" in page.failed_scrapes[0][1]
+
+
+def test_a_slow_replica_delays_no_other() -> None:
+    def slow(connection: socket.socket, request: str) -> None:
+        time.sleep(0.7)
+        vllm()(connection, request)
+
+    with serving(vllm()) as (port, _), serving(slow) as (other, _):
+        recording = record(Sources((f"localhost:{port}", f"localhost:{other}")), 2.0, 0.2)
+    quick, late = recording.replicas
+    assert len(quick.scrapes) > len(late.scrapes) + 2
+    assert late.scrapes
+
+
+def test_the_same_address_twice_is_one_replica() -> None:
+    with serving(vllm()) as (port, _):
+        recording = record(Sources((f"localhost:{port}", f"http://localhost:{port}/metrics")), 0, 1.0)
+    assert len(recording.replicas) == 1
+
+
+@pytest.mark.parametrize("for_s", [0.0, 30.0])
+def test_an_address_with_nothing_behind_it_is_told_at_once(for_s: float) -> None:
+    started = time.monotonic()
+    with pytest.raises(OutsideError, match="refuses the connection: nothing listens on that port") as caught:
+        record(Sources((f"localhost:{closed_port()}",)), for_s, 5.0)
+    assert caught.value.retryable
+    assert time.monotonic() - started < 5
+
+
+def test_what_is_no_vllm_is_told_at_once() -> None:
+    with (
+        serving(always(answer("<html>", kind="text/html"))) as (port, _),
+        pytest.raises(OutsideError, match="not vLLM: /metrics is an HTML"),
+    ):
+        record(Sources((f"localhost:{port}",)), 30.0, 5.0)
+
+
+def test_an_engine_that_never_listened_is_judged_by_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "vllm.log"
+    log.write_text("INFO 11-20 10:00:00 [x.py:1] starting\nvllm: error: unrecognized arguments: --swap-space 4\n")
+    started = time.monotonic()
+    recording = record(Sources((f"localhost:{closed_port()}",), log=log), 30.0, 5.0)
+    (replica,) = recording.replicas
+    assert replica.log is not None
+    assert replica.log.lines == 2
+    assert len(replica.failed_scrapes) == 1
+    assert time.monotonic() - started < 5
+
+
+def test_a_log_alone_is_a_recording(tmp_path: Path) -> None:
+    log = tmp_path / "vllm.log"
+    log.write_text("INFO one\n")
+    recording = record(Sources(log=log), 30.0, 5.0)
+    assert (recording.target, [replica.name for replica in recording.replicas]) == (str(log), ["vllm"])
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.mkdir(), "a directory, not a log"),
+        (lambda _: None, "there is no such file"),
+        (lambda path: os.mkfifo(path), "neither a file nor a directory"),
+    ],
+)
+def test_a_log_that_is_none_is_told_before_anything_else(tmp_path: Path, make: object, said: str) -> None:
+    make(tmp_path / "x.log")  # type: ignore[operator]
+    with pytest.raises(InputError, match=said):
+        record(Sources(log=tmp_path / "x.log"), 30.0, 5.0)
+
+
+def test_a_binary_log_is_a_problem_and_no_crash(tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_bytes(bytes(range(256)) * 20)
+    recording = record(Sources(log=tmp_path / "x.log"), 0, 1.0)
+    assert recording.replicas[0].log is None
+    assert recording.problems == (f"{tmp_path / 'x.log'} was left out: it is binary, not text",)
+
+
+def test_a_process_of_the_engine_is_observed() -> None:
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        recording = record(Sources(pid=busy.pid), 0.6, 0.3)
+    finally:
+        busy.kill()
+        busy.wait()
+    (replica,) = recording.replicas
+    assert [len(reading.values["processes"]) for reading in replica.host] == [1, 1, 1]
+    assert replica.host[-1].values["processes"][0]["cpu_cores"] > 0.1
+    assert replica.args is not None
+    assert replica.args[1:] == ("-c", "while True: pass")
+
+
+def test_a_process_that_ended_is_told_with_its_status() -> None:
+    ending = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3); raise SystemExit(7)"])
+    try:
+        recording = record(Sources(pid=ending.pid), 20.0, 0.2)
+    finally:
+        ending.wait()
+    assert recording.replicas[0].exit_code == 7
+    assert any(f"the process {ending.pid} ended" in problem for problem in recording.problems)
+
+
+def test_a_process_that_is_not_there_is_told() -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with pytest.raises(InputError, match=f"there is no process {gone.pid}"):
+        record(Sources(pid=gone.pid), 1.0, 1.0)
+    with serving(vllm()) as (port, _):
+        recording = record(Sources((f"localhost:{port}",), pid=gone.pid), 0, 1.0)
+    assert recording.problems == (f"there is no process {gone.pid} (any more)",)
+
+
+def test_a_probe_is_sent_when_asked_for_and_only_then() -> None:
+    with serving(vllm()) as (port, seen):
+        asked = record(Sources((f"localhost:{port}",), probe=True), 0.5, 0.2)
+        assert len([line for line in seen if line.startswith("POST")]) == 1
+        record(Sources((f"localhost:{port}",)), 0.2, 0.2)
+        assert len([line for line in seen if line.startswith("POST")]) == 1
+    assert asked.replicas[0].probe is not None
+    assert asked.replicas[0].probe.token_ok is True
+
+
+def test_watching_gives_a_recording_after_every_interval_over_the_last_window(tmp_path: Path) -> None:
+    log = tmp_path / "x.log"
+    log.write_text("INFO one\n")
+    with serving(vllm()) as (port, seen):
+        looks = follow(Sources((f"localhost:{port}",), log=log, probe=True), 0.5, 0.2)
+        recordings = []
+        for recording in itertools.islice(looks, 6):
+            recordings.append(recording)
+            log.write_text(log.read_text() + "INFO more\n")
+        looks.close()  # type: ignore[attr-defined]
+        assert len([line for line in seen if line.startswith("POST")]) == 1
+    counts = [len(recording.replicas[0].scrapes) for recording in recordings]
+    assert counts[:3] == [1, 2, 3]
+    assert counts[-1] <= 4
+    ends = [recording.at for recording in recordings]
+    assert ends == sorted(ends)
+    last = recordings[-1].replicas[0].log
+    assert last is not None
+    assert last.lines > 1
+
+
+def test_watching_goes_on_when_the_engine_goes_away() -> None:
+    with serving(vllm()) as (port, _):
+        looks = follow(Sources((f"localhost:{port}",)), 5.0, 0.1)
+        next(looks)
+    after = [next(looks) for _ in range(2)][-1]
+    looks.close()  # type: ignore[attr-defined]
+    assert after.replicas[0].failed_scrapes
+
+
+def test_an_interruption_ends_the_window_early_and_keeps_what_there_is() -> None:
+    with serving(vllm()) as (port, _):
+        timer = threading.Timer(0.8, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        started = time.monotonic()
+        recording = record(Sources((f"localhost:{port}",)), 60.0, 0.2)
+    assert time.monotonic() - started < 10
+    assert len(recording.replicas[0].scrapes) >= 2
+    assert recording.problems == ("interrupted before the window was over",)
+
+
+def test_progress_is_told() -> None:
+    told: list[str] = []
+    with serving(vllm()) as (port, _):
+        record(Sources((f"localhost:{port}",)), 0.2, 0.1, on_progress=told.append)
+    assert told[-1] == "3 scrapes"
