@@ -278,6 +278,21 @@ def test_running_without_tokens_is_a_stall_as_long_as_it_lasts() -> None:
     assert named(digest([*still, stats("08:14:00")], source="x").signals(AT), "0", "tokens_stalled_s").last == 0
 
 
+def test_a_stall_that_is_logged_no_more_lasts_to_the_end_of_the_log() -> None:
+    still = stats("08:11:00", generation=0.0).replace("prompt throughput: 10.0", "prompt throughput: 0.0")
+    later = "(APIServer pid=1) INFO 11-20 08:21:00 [x.py:1] Added request cmpl-9."
+    stalled = named(digest([stats("08:10:00"), still, later], source="x").signals(AT), "0", "tokens_stalled_s")
+    assert stalled.last == 600
+    assert stalled.at == AT
+
+
+def test_a_version_that_never_prints_preemptions_says_nothing_about_them() -> None:
+    old = [START[0].replace("0.14.0", "0.10.0"), stats("08:10:00")]
+    assert not any(made.name == "preemptions_in_window" for made in digest(old, source="x").signals(AT)["0"])
+    new = digest([START[0], stats("08:10:00")], source="x").signals(AT)
+    assert named(new, "0", "preemptions_in_window").last == 0
+
+
 def test_engines_are_kept_apart() -> None:
     made = digest([stats("08:10:00", running=10), stats("08:10:00", running=2, engine="001")], source="x").signals(AT)
     assert named(made, "0", "running_requests").last == 10

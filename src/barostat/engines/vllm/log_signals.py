@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from barostat.catalog.signals import SIGNALS, signal
 from barostat.core.config import ConfigValue
 from barostat.core.signal import Signal
+from barostat.core.version import parse_version
 from barostat.engines.vllm.log_lines import LifeEvents, LogEvent, StatsLine
 
 STRETCH_GAP_S = 900.0
@@ -75,17 +76,31 @@ def setting_signals(settings: Mapping[str, ConfigValue], at: float, started_at: 
     return _there(found)
 
 
-def load_signals(stats: Sequence[StatsLine], pools: Mapping[str, int], offset_s: float, source: str) -> dict[str, list[Signal]]:
-    """The load that the last stretch of statistics lines shows, by engine index."""
+def load_signals(
+    stats: Sequence[StatsLine],
+    pools: Mapping[str, int],
+    settings: Mapping[str, ConfigValue],
+    last_at: float | None,
+    offset_s: float,
+    source: str,
+) -> dict[str, list[Signal]]:
+    """The load that the last stretch of statistics lines shows, by engine index. `last_at`: the log's last line, on its own clock."""
     by_engine: dict[str, list[StatsLine]] = {}
     for line in _last_stretch(stats):
         by_engine.setdefault(line.engine, []).append(line)
+    counts_preemptions = _prints_preemptions(stats, settings)
     found: dict[str, list[Signal]] = {}
     for engine, lines in by_engine.items():
         pool = pools.get(engine) or pools.get("") or (min(pools.values()) if pools else None)
-        found[engine] = _there(_load(lines, pool, offset_s, source))
+        made = _load(lines, pool, offset_s, source)
+        if counts_preemptions:
+            preempted = float(sum(line.preemptions or 0 for line in lines))
+            made.append(signal("preemptions_in_window", [(lines[-1].at + offset_s, preempted)], source))
+        ended_at = max(lines[-1].at, last_at or lines[-1].at)
+        made.append(signal("tokens_stalled_s", [(ended_at + offset_s, _stalled_s(lines, ended_at))], source))
         if pool and engine:
-            found[engine] += _there([signal("kv_pool_tokens", [(lines[0].at + offset_s, float(pool))], source)])
+            made.append(signal("kv_pool_tokens", [(lines[0].at + offset_s, float(pool))], source))
+        found[engine] = _there(made)
     if len(by_engine) > 1:
         newest = max(lines[-1].at for lines in by_engine.values())
         found.setdefault("", []).extend(_there([signal("data_parallel_engines", [(newest + offset_s, float(len(by_engine)))], source)]))
@@ -96,8 +111,6 @@ def _load(lines: list[StatsLine], pool: int | None, offset_s: float, source: str
     def series(name: str, values: Iterable[tuple[StatsLine, float | None]]) -> Signal | None:
         return signal(name, [(line.at + offset_s, value) for line, value in values if value is not None], source)
 
-    last_at = lines[-1].at + offset_s
-    says_deferred = any(line.deferred is not None for line in lines)
     made = [
         series("kv_usage_ratio", ((line, line.usage_ratio) for line in lines)),
         series("running_requests", ((line, float(line.running)) for line in lines)),
@@ -107,25 +120,36 @@ def _load(lines: list[StatsLine], pool: int | None, offset_s: float, source: str
         series("prompt_tokens_per_s", ((line, line.prompt_tokens_per_s) for line in lines)),
         series("generation_tokens_per_s", ((line, line.generation_tokens_per_s) for line in lines)),
         series("prefix_hit_ratio", ((line, line.hit_ratio) for line in lines)),
-        signal("batch_size_p95", [(last_at, _p95([float(line.running) for line in lines]))], source),
-        signal("preemptions_in_window", [(last_at, float(sum(line.preemptions or 0 for line in lines)))], source),
-        signal("tokens_stalled_s", [(last_at, _stalled_s(lines))], source),
+        signal("batch_size_p95", [(lines[-1].at + offset_s, _p95([float(line.running) for line in lines]))], source),
     ]
-    if says_deferred:
+    if any(line.deferred is not None for line in lines):
         made.append(series("deferred_waiting_requests", ((line, float(line.deferred or 0)) for line in lines)))
     if pool:
         made.append(series("kv_used_tokens", ((line, None if line.usage_ratio is None else line.usage_ratio * pool) for line in lines)))
     return made
 
 
-def _stalled_s(lines: list[StatsLine]) -> float:
-    """How long, up to the last line, requests ran without a token. One line alone proves no duration: 0."""
+def _prints_preemptions(stats: Sequence[StatsLine], settings: Mapping[str, ConfigValue]) -> bool:
+    """True if a line without preemptions means that there were none: since 0.11.1 the line names them where there are some."""
+    if any(line.preemptions is not None for line in stats):
+        return True
+    said = settings.get("version")
+    version = parse_version(said.value) if said is not None and isinstance(said.value, str) else None
+    return version is not None and version.at_least("0.11.1")
+
+
+def _stalled_s(lines: list[StatsLine], ended_at: float) -> float:
+    """How long, up to the log's end, requests have been running without a token.
+
+    V1 prints one or two lines of a stall and then none (an interval without tokens is logged at DEBUG): while nothing says otherwise,
+    the stall lasts to the end of the log.
+    """
     first: float | None = None
     for line in reversed(lines):
         if line.running == 0 or line.generation_tokens_per_s > 0 or line.prompt_tokens_per_s > 0:
             break
         first = line.at
-    return 0.0 if first is None else lines[-1].at - first
+    return 0.0 if first is None else ended_at - first
 
 
 def _last_stretch(stats: Sequence[StatsLine]) -> Sequence[StatsLine]:
