@@ -3,7 +3,8 @@
 This is no complete list of vLLM's arguments, so a name that is missing here says nothing about vLLM: `known_flag` answers
 "not in our catalogue" for it.
 
-Source: the argument parsers of the published wheels 0.6.6.post1 to 0.33.0, every minor read (`EngineArgs.add_cli_args`, `make_arg_parser`).
+Source: the argument parsers of the published wheels 0.6.6.post1 to 0.33.0, every minor read (`EngineArgs.add_cli_args`, `make_arg_parser`);
+what is dated before them is from the release notes.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ _FLAGS: tuple[Flag, ...] = (
     Flag("block_size", "int", "tokens per KV block", since="0.1.0"),
     Flag("kv_cache_dtype", "text", "precision of the KV cache; fp8 halves the bytes per token"),
     Flag("kv_cache_dtype_skip_layers", "list", "layers that keep their precision", since="0.19.0"),
-    Flag("enable_prefix_caching", "bool", "reuse of KV blocks between requests; makes recomputation after preemption cheaper"),
+    Flag("enable_prefix_caching", "bool", "reuse of KV blocks between requests; makes recomputation after preemption cheaper",
+         since="0.5.0", since_sure=False),
     Flag("prefix_caching_hash_algo", "text"),
     Flag("kv_offloading_size", "float", "GiB of host memory for a second prefix-cache tier; no room to run requests in", since="0.11.1"),
     Flag("kv_offloading_backend", "text", since="0.11.1"),
@@ -66,12 +68,12 @@ _FLAGS: tuple[Flag, ...] = (
     Flag("kv_cache_metrics", "bool", "histograms of block life and reuse", since="0.12.0"),
     Flag("kv_cache_metrics_sample", "float", since="0.12.0"),
     # --- how much runs at once
-    Flag("max_model_len", "length", "longest sequence that is accepted; no reservation per request"),
+    Flag("max_model_len", "length", "longest sequence that is accepted; no reservation per request", since="0.2.0", since_sure=False),
     Flag("max_num_seqs", "int", "limit on running requests, slots of the runner, sizes of the captured graphs", since="0.1.0"),
     Flag("max_num_active_seqs", "int", "limit on running requests alone; graphs and runner keep their size", since="0.31.0"),
     Flag("max_num_batched_tokens", "int", "token budget of one step; sets the profiled activation peak", since="0.1.0"),
     Flag("max_num_scheduled_tokens", "int", "token budget of the scheduler where it must be below max_num_batched_tokens", since="0.26.0"),
-    Flag("enable_chunked_prefill", "bool", "long prompts are computed in pieces beside the decodes"),
+    Flag("enable_chunked_prefill", "bool", "long prompts are computed in pieces beside the decodes", since="0.5.0", since_sure=False),
     Flag("long_prefill_token_threshold", "int", "limit on the piece of one prompt per step"),
     Flag("long_prefill_token_threshold_adaptive", "bool", since="0.31.0"),
     Flag("max_num_partial_prefills", "int", "read by the V0 scheduler only", since="0.7.3", gone="0.27.0", since_sure=False),

@@ -89,6 +89,13 @@ def given(window: Window, name: str) -> bool:
     return found is not None and found.provenance != "version-default"
 
 
+def how_sure(found: ConfigValue) -> str:
+    """A remark for a value that is a default, or was only noted somewhere; empty for one that is certain."""
+    if found.provenance == "version-default":
+        return " (by default)"
+    return "" if found.certain else " (as noted)"
+
+
 def is_cpu(window: Window) -> bool:
     """True for vLLM's CPU backend, where the pool lies in host memory."""
     return window.config.get("VLLM_CPU_KVCACHE_SPACE") is not None or (window.version is not None and "+cpu" in window.version.text)
@@ -99,8 +106,10 @@ def lacks(lever: str, situation: Situation, flag_name: str) -> NotApplicable | N
     flag = FLAGS[flag_name]
     version = situation.window.version
     has = has_flag(flag_name, version)
-    if has or (has is None and not flag.gone and flag.since in ("", "0.1.0")):
+    if has or (has is None and version is None and not flag.gone and flag.since in ("", "0.1.0", "0.2.0", "0.5.0")):
         return None
+    if has is None and version is not None:
+        return NotApplicable(lever, f"it is not known whether vLLM {version} has {flag.option}")
     if version is None:
         return NotApplicable(lever, f"{flag.option} needs vLLM >= {flag.since}, and this engine's version is not known")
     if flag.gone and version.at_least(flag.gone):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, setting
+from barostat.levers._readings import KV_CAUSES, lacks, setting
 
 NAME = "chunked-prefill-on"
 
@@ -30,7 +30,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if behaves("chunked-prefill-default", version) is False and (found is None or found.value is not True):
         if situation.cause != "prefill-bound":
             return NotApplicable(NAME, f"it is off by default in vLLM {version}, and does not change what the pool holds", classic=True)
-        return Proposal(NAME, "--enable-chunked-prefill", f"it is off by default in vLLM {version}", True, 29)
+        refusal = lacks(NAME, situation, "enable_chunked_prefill")
+        return refusal or Proposal(NAME, "--enable-chunked-prefill", f"it is off by default in vLLM {version}", True, 29)
     why = (
         "it is on already: it is the default since vLLM 0.8.0"
         if version is not None

@@ -10,6 +10,7 @@ Source: vLLM 0.33.0 KV connectors; requests park in WAITING_FOR_REMOTE_KVS.
 
 from __future__ import annotations
 
+from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import count, last_of
 
@@ -19,6 +20,8 @@ LONG_TOKENS = 4096
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """Only where prompts are long."""
+    if behaves("kv-connectors", situation.window.version) is not True:
+        return NotApplicable(NAME, f"it needs vLLM >= 0.9.0 (this engine is {situation.window.version or 'of unknown version'})")
     high = last_of(situation.window, "prompt_tokens_p95")
     if high is None or high < LONG_TOKENS:
         return NotApplicable(NAME, "the prompts are not long enough for it to pay, or were not measured")

@@ -15,7 +15,7 @@ import math
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import GIB, KV_CAUSES, detail_of, is_cpu, last_of, number_in, setting
+from barostat.levers._readings import GIB, KV_CAUSES, detail_of, how_sure, is_cpu, last_of, number_in, setting
 
 NAME = "gpu-memory-utilization-down"
 
@@ -48,7 +48,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     outside = situation.variant == "graph-capture" and behaves("graphs-in-budget", window.version) is not True
     target = round(now - (0.05 if outside else 0.03), 3)
     why = "graphs come on top of it on this version" if outside else "fragmentation and peaks come on top of it"
-    sure = "" if found.certain else " (by default)"
+    sure = how_sure(found)
     return Proposal(NAME, f"--gpu-memory-utilization {target:g}", f"it is {now:g} now{sure}, and {why}", True, 23)
 
 

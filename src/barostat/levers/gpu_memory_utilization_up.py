@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import GIB, KV_CAUSES, given, is_cpu, last_of, setting
+from barostat.levers._readings import GIB, KV_CAUSES, given, how_sure, is_cpu, last_of, setting
 
 NAME = "gpu-memory-utilization-up"
 MOST = 0.95
@@ -40,7 +40,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if foreign is not None and foreign > GIB:
         return NotApplicable(NAME, f"other processes hold {foreign / GIB:.1f} GiB of the card")
     starting = situation.cause == "kv-pool-too-small"
-    start = 0.92 if not found.certain and now < 0.92 else now
+    unsure = found.provenance == "version-default" and not found.certain
+    start = 0.92 if unsure and now < 0.92 else now
     target = round(
         max(0.9, min(MOST, start + 0.03))
         if starting
@@ -49,7 +50,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
     total = last_of(window, "gpu_memory_total_bytes")
     gain = f": {(target - now) * total / GIB:.1f} GiB more per card, all of it pool" if total is not None and found.certain else ""
-    sure = "" if found.certain else " (by default)"
+    sure = how_sure(found)
     return Proposal(NAME, f"--gpu-memory-utilization {target:g}", f"it is {now:g} now{sure}{gain}", True, 22 if starting else 50)
 
 

@@ -24,6 +24,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if eager is not None and eager.value is True:
         return NotApplicable(NAME, "no graphs are captured: --enforce-eager is set")
     now = situation.window.config.number("max_cudagraph_capture_size")
+    if (refusal := lacks(NAME, situation, "enforce_eager")) is not None:
+        return refusal
     if lacks(NAME, situation, "max_cudagraph_capture_size") is not None:
         return Proposal(
             NAME, "--enforce-eager", "graphs did not fit beside the pool, and no argument known for this version captures fewer", True, 28

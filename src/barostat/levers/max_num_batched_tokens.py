@@ -25,7 +25,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if situation.cause in KV_CAUSES:
         why = "it bounds the tokens of one step, not the tokens that stay in the pool: lowering it does not reduce KV demand"
         return NotApplicable(NAME, why, classic=True)
-    now = last_of(window, "max_batched_tokens") or window.config.number("max_num_batched_tokens")
+    found = window.config.get("max_num_batched_tokens")
+    now = last_of(window, "max_batched_tokens") or (window.config.number("max_num_batched_tokens") if found and found.certain else None)
     if now is None:
         return NotApplicable(NAME, "the present token budget is not known")
     if situation.cause == "prefill-bound":
@@ -38,7 +39,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             NAME, f"--max-num-batched-tokens {target}", f"the steps are full at {count(now)} tokens while prompts wait", True, 30
         )
     slots = window.config.number("max_num_seqs") or 256
-    target = max(int(now) // 2, int(slots), 512)
+    target = max(int(now) // 2, int(slots), 1024)
     if target >= now:
         return NotApplicable(NAME, f"the budget of {count(now)} tokens cannot be lowered below the {count(slots)} slots")
     return Proposal(NAME, f"--max-num-batched-tokens {target}", f"the activation peak is that of a step of {count(now)} tokens", True, 32)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_flags import has_flag
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, count, detail_of, number_in, running_target
+from barostat.levers._readings import KV_CAUSES, count, detail_of, how_sure, number_in, running_target
 
 NAME = "max-num-seqs"
 
@@ -65,7 +65,9 @@ def _for_capture(situation: Situation) -> Proposal | NotApplicable:
     if known is None or known < 2:
         return NotApplicable(NAME, "the present number of slots is not known")
     target = 256 if known > 512 else max(1, int(known) // 2)
-    return Proposal(NAME, f"--max-num-seqs {target}", f"graphs and sampler are sized for {count(known)} requests", True, 21)
+    found = situation.window.config.get("max_num_seqs")
+    sure = how_sure(found) if rows is None and found is not None else ""
+    return Proposal(NAME, f"--max-num-seqs {target}", f"graphs and sampler are sized for {count(known)} requests{sure}", True, 21)
 
 
 LEVER = Lever(NAME, "fewer slots", "demand", (*KV_CAUSES, "gpu-oom", "kv-pool-too-small"), propose)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, setting
+from barostat.levers._readings import KV_CAUSES, lacks, setting
 
 NAME = "prefix-caching-on"
 
@@ -30,7 +30,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             28,
         )
     if behaves("prefix-caching-default", version) is False and (found is None or found.value is not True):
-        return Proposal(NAME, "--enable-prefix-caching", f"it is off by default in vLLM {version}", True, 45)
+        refusal = lacks(NAME, situation, "enable_prefix_caching")
+        return refusal or Proposal(NAME, "--enable-prefix-caching", f"it is off by default in vLLM {version}", True, 45)
     why = (
         "it is on already: it is the default since vLLM 0.8.0"
         if version is not None

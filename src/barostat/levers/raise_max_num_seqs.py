@@ -22,7 +22,7 @@ FULL = 0.85
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """As many more as the pool has room for at the present usage, at most twice as many."""
     window = situation.window
-    limit = last_of(window, "max_running_requests") or window.config.number("max_running") or achieved_running(window)
+    limit = last_of(window, "max_running_requests") or achieved_running(window)
     usage = mean_of(window, "kv_usage_ratio")
     if limit is None or usage is None:
         return NotApplicable(NAME, "the limit on running requests or the KV usage is not known")

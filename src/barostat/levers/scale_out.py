@@ -23,6 +23,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     if situation.cause == "scaling-lag" and not (last_of(window, "hpa_at_max") or 0) > 0:
         return NotApplicable(NAME, "more replicas are wanted already and are not there yet")
+    if situation.cause in KV_CAUSES and achieved_running(window) == 1:
+        return NotApplicable(NAME, "one request alone fills the pool: another replica would be as small; cap the input instead")
     wanted = last_of(window, "replicas_wanted")
     running, waiting = achieved_running(window), mean_of(window, "waiting_requests")
     share = 1.0 + (waiting / running if running and waiting is not None else 0.5)

@@ -30,14 +30,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     size = 1 if cards == 1 else max(8, 2 * int(cards))
     if now is not None and now >= size * 1024 * MIB:
         return NotApplicable(NAME, f"/dev/shm has {now / MIB / 1024:.0f} GiB already")
-    if situation.cause == "hung-engine" and now is None:
-        return NotApplicable(NAME, "the size of /dev/shm was not recorded")
     change = (
         f"volumes: [{{name: shm, emptyDir: {{medium: Memory, sizeLimit: {size}Gi}}}}] "
         f"and volumeMounts: [{{name: shm, mountPath: /dev/shm}}] (outside Kubernetes: --shm-size={size}g)"
     )
-    has = f"/dev/shm has {now / MIB:.0f} MiB" if now is not None else "/dev/shm is too small"
-    return Proposal(NAME, change, f"{has} for {cards:.0f} card{'s' if cards > 1 else ''}", True, 20)
+    for_cards = f" for {cards:.0f} card{'s' if cards > 1 else ''}"
+    if now is not None:
+        return Proposal(NAME, change, f"/dev/shm has {now / MIB:.0f} MiB{for_cards}", True, 20)
+    if situation.cause == "hung-engine":
+        return Proposal(NAME, change, "its size was not recorded, and a container gets 64 MiB where the manifest says nothing", True, 32)
+    return Proposal(NAME, change, f"/dev/shm is too small{for_cards}", True, 20)
 
 
 LEVER = Lever(NAME, "a larger /dev/shm", "manifest", ("bad-config", "hung-engine"), propose)

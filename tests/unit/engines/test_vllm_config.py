@@ -84,6 +84,7 @@ def test_the_cpu_backend_has_its_own_defaults() -> None:
         (["--max-num-partial-prefills", "2"], "0.12.0", "does nothing"),
         (["--max-num-partial-prefills", "2"], "0.27.0", "refuses to start"),
         (["--max-num-batched-tokens", "64", "--max-num-seqs", "128"], "0.12.0", "below max_num_seqs"),
+        (["--max-num-seqs", "4096", "--gpu-memory-utilization", "0.9"], "0.32.0+cpu", "below max_num_seqs"),
         (["--max-num-active-seqs", "64", "--max-num-seqs", "32"], "0.32.0", "above max_num_seqs"),
         (["--no-enable-prefix-caching"], "0.12.0", "prefix caching is switched off"),
         (["--no-enable-chunked-prefill"], "0.12.0", "chunked prefill is switched off"),
@@ -126,6 +127,14 @@ def test_the_running_limit_is_the_smaller_one() -> None:
 def test_the_default_budget_follows_length_and_slots(args: list[str], length: int, budget: int) -> None:
     config = resolve(args=["m/x", *args], version=parse_version("0.32.0"), gpu="NVIDIA L4", max_model_len_api=length)
     assert told(config, "max_num_batched_tokens") == (budget, "version-default", True)
+
+
+def test_a_version_that_forces_chunked_prefill_has_it_on() -> None:
+    config = resolve(
+        args=["m/x", "--no-enable-chunked-prefill"], version=parse_version("0.10.0"), gpu="NVIDIA L4", max_model_len_api=32_768
+    )
+    assert told(config, "enable_chunked_prefill") == (True, "version-default", True)
+    assert told(config, "max_num_batched_tokens") == (2048, "version-default", True)
 
 
 def test_default_slots_are_at_most_the_budget() -> None:

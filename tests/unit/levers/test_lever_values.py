@@ -240,6 +240,7 @@ def test_caching_and_chunking_are_switched_on_only_where_they_are_off() -> None:
     assert "on already" in refused(ask("chunked-prefill-on", "prefill-bound"), classic=True)
     assert "whatever" in refused(ask("chunked-prefill-on", "prefill-bound", version="0.10.0", config=off), classic=True)
     assert proposed(ask("prefix-caching-on", "kv-preemption-thrash", version="0.6.4")) == "--enable-prefix-caching"
+    assert "not known" in refused(ask("prefix-caching-on", "kv-preemption-thrash", version="0.2.7"))
     assert "nothing shows" in refused(ask("prefix-caching-on", "kv-preemption-thrash", version=None), classic=True)
 
 
@@ -288,6 +289,11 @@ def test_the_manifest_line_that_is_wrong_is_named() -> None:
     assert "/dev/shm" in shm
     assert "8Gi" in shm
     assert refused(ask("shm-size", "hung-engine", "collective", pod_shm_bytes=16 * GIB))
+    assert "not recorded" in ask("shm-size", "hung-engine", "collective").because
+    heads = (1.0, "ValueError: Total number of attention heads (40) must be divisible by tensor parallel size (3).")
+    assert proposed(ask("fix-argument", "bad-config", "argument", log_invalid_config=heads)) == "--tensor-parallel-size 2"
+    torch = (1.0, "AssertionError: 151936 is not divisible by 5")
+    assert proposed(ask("fix-argument", "bad-config", "argument", log_invalid_config=torch)) == "--tensor-parallel-size 4"
     assert "failureThreshold: 120" in proposed(ask("probes", "bad-config", "probe", pod_starting_s=600, config={"port": 9000}))
     assert "port: 9000" in proposed(ask("probes", "bad-config", "probe", config={"port": 9000}))
     line = (1.0, "vllm: error: unrecognized arguments: --swap-space 4")
@@ -342,6 +348,7 @@ def test_replicas_follow_what_waits() -> None:
         == "maxReplicas: 8"
     )
     assert "kubectl scale deployment/vllm" in proposed(ask("scale-out", "slot-bound"))
+    assert "one request" in refused(ask("scale-out", "kv-preemption-thrash", running_requests=1))
     assert refused(ask("scale-out", "scaling-lag", "cold-start", replicas_wanted=4))
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from barostat.catalog.signals import signal
+from barostat.catalog.vllm_behaviours import behaves
 from barostat.catalog.vllm_defaults import Device, default
 from barostat.catalog.vllm_flags import FLAGS, canonical_name
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
@@ -64,6 +65,8 @@ def resolve(
     for layer in (log_settings or {}, metric_settings or {}):
         reported.update({name: value for name, value in layer.items() if value.value not in ("", "None")})
     values = {**declared, **reported}
+    if behaves("chunked-prefill-forced", version) and "enable_chunked_prefill" not in reported:
+        values["enable_chunked_prefill"] = ConfigValue(True, "version-default", f"vLLM {version}: on for every generative model")
     problems += declared_problems(line, declared, version)
     problems += _disagreements(declared, reported)
     # The start-up log lists every argument that is not a default, so a log that does replaces a command line that was not recorded.
@@ -225,7 +228,8 @@ def _conflicts(values: Mapping[str, ConfigValue]) -> list[str]:
     """Combinations that vLLM refuses, and switches that make KV pressure worse."""
     problems = []
     seqs, budget, active = (_number(values, name) for name in ("max_num_seqs", "max_num_batched_tokens", "max_num_active_seqs"))
-    if seqs is not None and budget is not None and budget < seqs and values["max_num_batched_tokens"].provenance != "version-default":
+    sure = all(name in values and values[name].certain for name in ("max_num_seqs", "max_num_batched_tokens"))
+    if sure and seqs is not None and budget is not None and budget < seqs:
         problems.append(f"max_num_batched_tokens {budget:.0f} is below max_num_seqs {seqs:.0f}: the engine refuses to start with it")
     if seqs is not None and active is not None and active > seqs and values["max_num_seqs"].certain:
         problems.append(f"max_num_active_seqs {active:.0f} is above max_num_seqs {seqs:.0f}: the engine refuses to start with it")
