@@ -206,7 +206,8 @@ class _Names:
     def of(self, name: str) -> str:
         """The same name for the same thing; a different one for a different thing."""
         if name not in self._given:
-            safe = "".join(char if char.isalnum() or char in "-_.:@" else "_" for char in name).lstrip(".")[:200] or "replica"
+            safe = "".join(char if char.isalnum() or char in "-_.:@" else "_" for char in name).lstrip(".")
+            safe = safe.encode()[:180].decode("utf-8", "ignore") or "replica"
             for ending in (".previous", ".kernel", ".log"):
                 safe = safe.removesuffix(ending) if safe != ending else safe
             taken = set(self._given.values())

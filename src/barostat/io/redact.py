@@ -22,7 +22,7 @@ _CONTENT_KEY = (
     r"|instructions?|image_url|audio_url|video_url|multi_modal_data|mm_data|token_ids|prompt_token_ids|output_token_ids|prompt_embeds|guided_json|json_schema"
 )
 _CONTENT = re.compile(
-    rf"(?<![\w.-])(?P<key>[\"']?(?:{_CONTENT_KEY})[\"']?)(?P<between>\s*[=:]\s*)(?P<value>b?(?:{_QUOTED})|\[.*?(?:\](?=[\s,)}}]|$)|$)|\{{.*$)",
+    rf"(?<![\w.-])(?P<key>[\"']?(?:{_CONTENT_KEY})[\"']?)(?P<between>\s*[=:]\s*)(?P<value>b?(?:{_QUOTED})|\[[\d\s,.-]*\]|[\[{{].*$)",
     re.IGNORECASE,
 )
 _CONTENT_HINT = re.compile(rf"(?:{_CONTENT_KEY})[\"']?\s*[=:]\s*(?:b?[\"']|\[|\{{)", re.IGNORECASE)

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     counts = bundle_writer.write(recording, out, logs, force=arguments.force)
     for problem in recording.problems:
         print(f"note: {problem}", file=sys.stderr)
-    held = ", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "bundle.yaml")
+    held = ", ".join(f"{count} {kind.removesuffix('s') if count == 1 else kind}" for kind, count in counts.items() if kind != "bundle.yaml")
     print(f"wrote {out}: {held or 'no readings'}", file=sys.stderr)
     print("left out: prompts and answers, credentials, variables that are not known to be harmless, callers", file=sys.stderr)
     print(f"next: barostat diagnose --bundle {out}", file=sys.stderr)
