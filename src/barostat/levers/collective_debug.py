@@ -12,6 +12,7 @@ Source: NCCL environment variables; vLLM 0.32.0 --disable-custom-all-reduce.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.levers._readings import lacks
 
 NAME = "collective-debug"
 
@@ -40,13 +41,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
     off = config.get("disable_custom_all_reduce")
     if off is None or off.value is not True:
-        return Proposal(
-            NAME,
-            "--disable-custom-all-reduce",
-            "the path between cards is off already; vLLM's own all-reduce is the next suspect",
-            True,
-            31,
-        )
+        why = "the path between cards is off already; vLLM's own all-reduce is the next suspect"
+        return lacks(NAME, situation, "disable_custom_all_reduce") or Proposal(NAME, "--disable-custom-all-reduce", why, True, 31)
     return NotApplicable(NAME, "logging is on, and peer-to-peer and the custom all-reduce are off already: the log names the pair")
 
 

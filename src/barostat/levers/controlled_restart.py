@@ -28,7 +28,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             10,
         )
     stalled = last_of(window, "tokens_stalled_s")
-    seen = f"no token for {stalled:.0f} s while requests run" if stalled is not None else "requests run and no token comes"
+    if stalled is not None:
+        seen = f"no token for {stalled:.0f} s while requests run"
+    else:
+        seen = "a collective does not return" if situation.variant == "collective" else "requests run and no token comes"
     change = f"kubectl delete pod {window.replica} --grace-period=60 (a local engine: stop and start it)"
     return Proposal(NAME, change, f"{seen}; it does not come back by itself", True, 20)
 

@@ -25,7 +25,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(
             NAME,
             "--enable-prefix-caching",
-            f"{found.source} switched it off: every preempted request is recomputed from its first token",
+            f"it is off ({found.source}): every preempted request is recomputed from its first token",
             True,
             28,
         )

@@ -27,6 +27,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if situation.cause == "hung-engine" and situation.variant != "collective":
         return NotApplicable(NAME, "no collective hangs")
     cards = max(1.0, window.config.number("tensor_parallel_size") or 1.0, last_of(window, "gpu_count") or 1.0)
+    if situation.cause == "hung-engine":
+        cards = max(2.0, cards)  # one card alone has no collective
     size = 1 if cards == 1 else max(8, 2 * int(cards))
     if now is not None and now >= size * 1024 * MIB:
         return NotApplicable(NAME, f"/dev/shm has {now / MIB / 1024:.0f} GiB already")

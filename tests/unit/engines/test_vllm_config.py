@@ -70,6 +70,12 @@ def test_the_log_can_stand_for_the_command_line_and_tell_the_version() -> None:
     assert told(resolve(log_settings=logged, gpu="NVIDIA L4"), "max_num_seqs") == (256, "version-default", True)
 
 
+def test_a_config_file_that_was_not_recorded_leaves_defaults_uncertain() -> None:
+    config = resolve(args=["m/x", "--config", "/etc/vllm.yaml"], version=parse_version("0.32.0"), gpu="NVIDIA L4")
+    assert told(config, "max_num_seqs")[2] is False
+    assert any("/etc/vllm.yaml" in problem for problem in config.problems)
+
+
 def test_the_cpu_backend_has_its_own_defaults() -> None:
     config = resolve(args=["m/x"], version=parse_version("0.32.0+cpu"))
     assert told(config, "max_num_seqs") == (128, "version-default", True)

@@ -71,6 +71,9 @@ def resolve(
     problems += _disagreements(declared, reported)
     # The start-up log lists every argument that is not a default, so a log that does replaces a command line that was not recorded.
     seen = args is not None or "model" in reported
+    if "config" in line.settings and config_file is None:
+        problems.append(f"the settings in {line.settings['config'].text} were not recorded: what looks like a default may be set there")
+        seen = "model" in reported
     _add_defaults(values, version, _device(values, version, environment, gpu, gpu_memory_gib), seen)
     problems += _conflicts(values)
     return EngineConfig(values, tuple(dict.fromkeys(problems)))

@@ -53,9 +53,13 @@ class _Edit:
 
 
 @overload
-def with_flag(args: str, name: str, value: ConfigScalar | None) -> str: ...
+def with_flag(args: str, name: str, value: ConfigScalar | None) -> str:
+    """Text in, text out."""
+
+
 @overload
-def with_flag(args: list[str] | tuple[str, ...], name: str, value: ConfigScalar | None) -> list[str]: ...
+def with_flag(args: list[str] | tuple[str, ...], name: str, value: ConfigScalar | None) -> list[str]:
+    """A list in, a list out."""
 
 
 def with_flag(args: Sequence[str] | str, name: str, value: ConfigScalar | None) -> list[str] | str:
