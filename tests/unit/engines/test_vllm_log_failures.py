@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from barostat.engines.vllm.log_reader import may_say_something
+from barostat.engines.vllm.log_rules import RULES
 from barostat.engines.vllm.logs import digest
 
 # (kind, line): wordings as PyTorch, CUDA, HIP, NCCL, huggingface_hub, argparse, ray and vLLM of several versions print them
@@ -143,6 +145,7 @@ FAILURES = [
     ("engine_dead", "ERROR 07-09 10:00:00 [multiproc_executor.py:140] Worker proc VllmWorker-2 died unexpectedly, shutting down executor."),
     ("requests_rejected", "INFO 11-20 10:00:00 [async_llm.py:352] Request queue full - rejecting request cmpl-1"),
     ("fd_limit", "WARNING 11-20 10:00:00 [utils.py:256] Found ulimit of 1024 and failed to automatically increase with error x."),
+    ("fd_limit", "OSError: [Errno 24] Too many open files"),
     (
         "preempted_v0",
         (
@@ -150,6 +153,25 @@ FAILURES = [
             "enough KV cache space. This can affect the end-to-end performance. total_num_cumulative_preemption=51"
         ),
     ),
+    (
+        "no_cache_blocks",
+        "ValueError: Available memory on node 0 (3.1/15.6 GiB) on startup is less than desired CPU memory utilization (0.92, 14.4 GiB).",
+    ),
+    ("model_too_long", "ValueError: To serve at least one request with the model's max seq len (100000), (4.26 GiB KV cach"),
+    (
+        "host_oom",
+        "(raylet) node_manager.cc:3007: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons",
+    ),
+    ("model_not_found", "OSError: PermissionError at /.cache when downloading mistralai/Mistral-7B-Instruct-v0.3"),
+    (
+        "gpu_oom_startup",
+        "ERROR 09-27 05:20:38 multiproc_worker_utils.py:233] Exception in worker VllmWorkerProcess while processing method determine_num_available_blocks: CUDA out of memory. Tried to allocate 19.63 GiB.",
+    ),
+    ("collective_timeout", "RuntimeError: Barrier timed out after 600.00 seconds"),
+    ("unclassified_error", "/bin/sh: 1: vllm: Permission denied"),
+    ("unclassified_error", 'exec: "vllm": executable file not found in $PATH: unknown'),
+    ("unclassified_error", "RuntimeError: The size of tensor a (4096) must match the size of tensor b (2048)"),
+    ("unclassified_error", "FileNotFoundError: [Errno 2] No such file or directory: '/root/.triton/cache/x/model.json'"),
     ("unclassified_error", "KeyError: 'layers.0.mlp.experts.w13_weight'"),
 ]
 
@@ -176,11 +198,52 @@ def test_a_wording_gets_its_name(kind: str, line: str) -> None:
         'INFO:     10.0.0.1:4242 - "GET /health HTTP/1.1" 500 Internal Server Error',
         "INFO 03-03 10:00:00 [logger.py:39] Received request cmpl-1: prompt: 'CUDA out of memory. Tried to allocate', params: SamplingParams(",
         "INFO 03-03 10:00:00 [pynccl.py:103] vLLM is using nccl==2.27.3",
+        "(raylet) 0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons at node",
+        "INFO 03-03 10:00:00 [multiproc_worker_utils.py:124] Killing local vLLM worker processes",
+        "DEBUG 03-03 10:00:00 [system_utils.py:256] Found ulimit of 1048576 and failed to automatically increase with error x. This can cause fd limit errors like `OSError: [Errno 24] Too many open files`.",
         "INFO 03-03 10:00:00 [gpu_worker.py:1] Available KV cache memory: 0.54 GiB",
     ],
 )
 def test_a_harmless_line_is_no_failure(line: str) -> None:
     assert not digest([line], source="x").events
+
+
+# Hints that stand in a line only beside a word that lets it through: a number beside "exit" or "Errno", an API's name beside its error.
+NEVER_ALONE = {
+    "(-7)",
+    "-9",
+    "135",
+    "137",
+    "802",
+    "98)",
+    "98]",
+    "cuda",
+    "hip",
+    "bus",
+    "Worker",
+    "worker",
+    "Auto-fit",
+    "auto-fit",
+    "ActorDied",
+    "CUBLAS",
+}
+NEVER_ALONE |= {
+    "NOT_READY",
+    "NV_ERR_NO_MEMORY",
+    "OUT_OF",
+    "ardware",
+    "clients joined",
+    "held weights on device",
+    "must be",
+    "ot found",
+    "recognize",
+}
+NEVER_ALONE |= {"retriev", "validation", "an't load", "annot", "onnectFullMesh"}
+
+
+def test_the_cheap_test_lets_every_hint_through() -> None:
+    stopped = {hint for rule in RULES for hint in rule.hints if not may_say_something(hint)}
+    assert stopped <= NEVER_ALONE
 
 
 # --- the phase of a GPU OOM

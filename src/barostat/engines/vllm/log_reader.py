@@ -54,7 +54,7 @@ class Reader:
             if len(raw) > LONGEST:
                 self._cut += 1
                 raw = raw[:LONGEST]
-            if not _may_say_something(raw):
+            if not may_say_something(raw):
                 unread = raw
                 continue
             self._line(raw)
@@ -191,9 +191,9 @@ class Reader:
         return rule, {name: value[:200] for name, value in found.groupdict().items() if value}
 
 
-def _may_say_something(raw: str) -> bool:
+def may_say_something(raw: str) -> bool:
     """False for the lines that fill a log: access lines and idle chatter. A chain of substring tests beats any pattern here."""
-    if " HTTP/1." in raw and "INFO" in raw:
+    if (" HTTP/1." in raw and "INFO" in raw) or (" request " in raw[:160] and ("] Added request " in raw or "] Received request " in raw)):
         return False
     return (
         "hroughput: " in raw
@@ -211,8 +211,8 @@ def _may_say_something(raw: str) -> bool:
         or "nitializing" in raw
         or "args: " in raw
         or "version" in raw
-        or "NCCL" in raw
-        or "nccl" in raw
+        or "CCL" in raw
+        or "ccl" in raw
         or "CUDA" in raw
         or "HIP" in raw
         or "SIG" in raw
@@ -262,5 +262,33 @@ def _may_say_something(raw: str) -> bool:
         or "load_" in raw
         or "ECC" in raw
         or "Traceback" in raw
+        or "OOM" in raw
+        or "ALLOC_FAILED" in raw
+        or "Tried to allocate" in raw
+        or "ackground loop" in raw
+        or "n't load" in raw
+        or "annot " in raw
+        or "bad_alloc" in raw
+        or "does not appear" in raw
+        or "eceived signal" in raw
+        or "endezvous" in raw
+        or "erminate called" in raw
+        or "exceeds" in raw
+        or "exec format" in raw
+        or "abric" in raw
+        or "gated" in raw
+        or "illegal" in raw
+        or "misaligned" in raw
+        or "not found" in raw
+        or "Permission denied" in raw
+        or "FullMesh" in raw
+        or "access fault" in raw
+        or "not yet initialized" in raw
+        or "device handle" in raw
+        or "SEGV" in raw
+        or "Not enough" in raw
+        or "not enough" in raw
+        or "EADDRINUSE" in raw
+        or "retrieving" in raw
         or "\0" in raw
     )

@@ -149,7 +149,7 @@ _DEVICE: tuple[Rule, ...] = (
             "NCCL operations have failed or timed out",
             (
                 r"(?:NCCL|RCCL|nccl|rccl|Gloo|gloo|TCPStore|[Rr]endezvous|process group|init_process_group|all_?reduce"
-                r"|barrier)\b.{0,120}(?:[Tt]imed? ?out|TIMEOUT)"
+                r"|[Bb]arrier)\b.{0,120}(?:[Tt]imed? ?out|TIMEOUT)"
             ),
             "[Tt]imed out .{0,60}(?:process group|clients|rendezvous|NCCL|store|ranks)",
             "RendezvousTimeoutError",

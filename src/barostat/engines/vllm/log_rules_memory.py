@@ -54,7 +54,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
         ),
         (
             r"Found ulimit of (?P<limit>\d{1,4}) and failed",
-            "Too many open files",
+            r"(?<!`OSError: \[Errno 24\] )Too many open files",
         ),
         "any",
     ),
@@ -93,6 +93,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
         "gpu_oom_startup",
         (
             "ree memory on device",
+            "held weights on device",
             "emory profiling",
         ),
         (
@@ -100,7 +101,8 @@ MEMORY_RULES: tuple[Rule, ...] = (
                 r"Free memory on device(?: \S+)? \((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup is less than desired"
                 r"(?: GPU memory utilization \((?P<util>[\d.]+), (?P<want>[\d.]+) GiB\))?"
             ),
-            "Free memory on device.{0,60}less than desired",
+            r"Free memory on device.{0,80}(?:less than|exceed)",
+            r"Externally held weights on device.{0,60}exceed",
             "Error in memory profiling",
         ),
         starting=True,
@@ -147,10 +149,13 @@ MEMORY_RULES: tuple[Rule, ...] = (
         (
             "cache blocks",
             "KV cache memory",
+            "Available memory on node",
             "blocks: 0",
         ),
         (
             "[Nn]o available memory for the cache blocks",
+            # the CPU backend reserves host memory for its pool
+            "Available memory on node .{0,80}is less than (?:desired CPU memory|requested memory for kv)",
             r"Available KV cache memory: (?P<gib>-[\d.]+|0(?:\.0+)?) Gi?B",
             r"# (?:GPU|CUDA|cuda|rocm|ROCm|HIP|hip|xpu|XPU) blocks: 0\b",
         ),

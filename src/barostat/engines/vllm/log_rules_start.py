@@ -100,6 +100,7 @@ START_RULES: tuple[Rule, ...] = (
             "Unrecognized model in",
         ),
         starting=True,
+        unless=(r"\.triton|torchinductor|\.cache/(?:vllm|flashinfer|torch)|: '?/(?:proc|sys|dev)/",),
     ),
     rule(
         "invalid_config",
@@ -117,13 +118,16 @@ START_RULES: tuple[Rule, ...] = (
             "must be (?:evenly )?divisible by",
             "greater than the derived max_model_len",
             (
-                r"(?:^|\b)(?:ValueError|AssertionError|NotImplementedError|TypeError|RuntimeError|KeyError"
-                r"|pydantic_core\._pydantic_core\.ValidationError): .{0,200}(?:max_num_batched_tokens|max_num_seqs"
+                r"\b(?:ValueError|AssertionError|NotImplementedError|ValidationError): .{0,200}"
+                r"(?:compute capability|unsupported|[Nn]ot supported|must be|should be)"
+            ),
+            (
+                r"\b(?:ValueError|AssertionError|NotImplementedError|TypeError|RuntimeError|KeyError|ValidationError): .{0,200}"
+                r"(?:max_num_batched_tokens|max_num_seqs"
                 r"|gpu_memory_utilization|max_model_len|block_size|tensor[_ -]parallel|pipeline[_ -]parallel|data[_ -]parallel"
                 r"|expert[_ -]parallel|world[_ ]size|quantization|kv_cache_dtype|kv cache dtype|dtype|attention backend|speculative"
                 r"|lora_rank|rope_scaling|compilation|chunked prefill|prefix caching|trust_remote_code|distributed_executor_backend"
-                r"|swap_space|chat template|tool-call-parser|reasoning[_ -]parser|compute capability|unsupported|[Nn]ot supported"
-                r"|must be|should be)"
+                r"|swap_space|chat template|tool-call-parser|reasoning[_ -]parser)"
             ),
             "larger than the (?:total )?number of available GPUs",
             "number of required GPUs exceeds",
@@ -132,6 +136,16 @@ START_RULES: tuple[Rule, ...] = (
             "Failed to infer device type",
             "Too large swap space",
             "trust_remote_code=True",
+        ),
+        starting=True,
+    ),
+    rule(
+        "unclassified_error",
+        ("not found", "Permission denied", "exec format", "No such file", "cannot open shared object"),
+        (
+            r"(?:sh|bash|exec|entrypoint)\b.{0,80}(?:not found|Permission denied|exec format error|No such file or directory)",
+            "executable file not found",
+            "error while loading shared libraries",
         ),
         starting=True,
     ),
