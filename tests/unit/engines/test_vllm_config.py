@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from barostat.catalog.vllm_flags import FLAGS
 from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.version import parse_version
 from barostat.engines.vllm.config import config_signals, read_value, resolve
@@ -195,6 +198,20 @@ def test_the_reported_pool_beats_blocks_times_size() -> None:
         }
     )
     assert {signal.name: signal.last for signal in config_signals(config, 1.0)}["kv_pool_tokens"] == 30_000
+
+
+OPTIONS = st.sampled_from(["--" + name for name in FLAGS])
+WORDS = st.one_of(OPTIONS, st.text(max_size=12), st.integers().map(str), st.just("9" * 5000), st.just("1e400"))
+
+
+@given(
+    st.lists(WORDS, max_size=8),
+    st.dictionaries(st.text(max_size=8), st.one_of(st.none(), st.text(max_size=5), st.integers(), st.booleans())),
+    st.sampled_from([None, "0.6.4", "0.10.0", "0.32.0", "0.32.0+cpu"]),
+)  # fmt: skip
+def test_no_command_line_and_no_config_file_raises(args: list[str], config_file: dict[str, object], version: str | None) -> None:
+    config = resolve(args=args, config_file=config_file, version=parse_version(version))
+    assert all(found.last > 0 for found in config_signals(config, 1.0))
 
 
 def test_nothing_known_gives_no_signal() -> None:

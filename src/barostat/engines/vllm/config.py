@@ -127,12 +127,12 @@ def read_value(name: str, text: str) -> ConfigScalar | None:
     if flag.kind == "length" and text.lower() in ("auto", "-1"):
         return -1
     if flag.kind in ("int", "length"):
-        match = re.fullmatch(r"(-?\d+(?:\.\d+)?)([kKmMgGtT])?", text)
+        match = re.fullmatch(r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)([kKmMgGtT])?", text)
         if match is None or ("." in match[1] and (match[2] is None or match[2].isupper())):
             return None
         return round(float(match[1]) * _SUFFIXES[match[2]]) if match[2] else int(match[1])
     if flag.kind == "float":
-        return float(text) if re.fullmatch(r"-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?", text) else None
+        return float(text) if re.fullmatch(r"-?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})(?:e-?[0-9]{1,2})?", text) else None
     if flag.kind == "bool":
         return {"true": True, "false": False}.get(text.lower())
     return text
@@ -141,9 +141,9 @@ def read_value(name: str, text: str) -> ConfigScalar | None:
 def _scalar_of(text: str) -> ConfigScalar:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if re.fullmatch(r"-?\d{1,18}", text):
+    if re.fullmatch(r"-?[0-9]{1,18}", text):
         return int(text)
-    return float(text) if re.fullmatch(r"-?\d+\.\d+", text) else text
+    return float(text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", text) else text
 
 
 def _disagreements(declared: Mapping[str, ConfigValue], reported: Mapping[str, ConfigValue]) -> list[str]:
