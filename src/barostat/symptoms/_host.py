@@ -10,6 +10,10 @@ from barostat.symptoms._queue import computed_tokens_per_step, queue, step_budge
 FULL_CORE = 0.9
 NEARLY_FULL_CORE = 0.8
 """A Python process is bound by one core. Where several processes share few cores it saturates below 1."""
+SHARED_CORE = 0.5
+"""Where it has to share its core with others, half of one may be all that it gets; then only requests kept from the engine convict it."""
+KEPT_REQUESTS, KEPT_RATIO = 4.0, 3.0
+"""So many requests in the server, and three times what the engine holds: they spend their time before the engine or after it."""
 CORE_SLACK = 0.8
 """An engine core process that uses less than this waits for work some of the time."""
 BUSY_CARD_RATIO = 0.9
@@ -24,9 +28,8 @@ def engine_has_slack(window: Window) -> bool | None:
     core, worker, waiting = window.fresh("engine_core_cpu_cores"), window.fresh("worker_cpu_cores"), queue(window)
     card = window.fresh("gpu_utilization_ratio")
     queued = holding(together(waiting), lambda waits: waits > 0).holds if waiting is not None else None
-    computes = (card is not None and recent_mean(card) >= BUSY_CARD_RATIO) or (
-        worker is not None and recent_mean(worker) >= COMPUTING_CORES
-    )
+    computing = FULL_CORE if queued else COMPUTING_CORES
+    computes = (card is not None and recent_mean(card) >= BUSY_CARD_RATIO) or (worker is not None and recent_mean(worker) >= computing)
     if core is not None and recent_mean(core) < CORE_SLACK and not computes:
         return True
     if queued:
@@ -37,10 +40,26 @@ def engine_has_slack(window: Window) -> bool | None:
     return None
 
 
-def server_confidence(api: Signal, slack: bool | None) -> float | None:
+def kept_from_engine(window: Window) -> tuple[float, float] | None:
+    """Requests inside the server and those of them inside the engine, where the first are far more; else None.
+
+    By Little's law: requests finished per second times the time each spends in the server are inside it at any moment.
+    """
+    finished, spent, running, waiting = (
+        window.fresh(name) for name in ("finished_per_s", "e2e_p50_s", "running_requests", "waiting_requests")
+    )
+    if finished is None or spent is None or running is None or waiting is None:
+        return None
+    inside = recent_mean(finished) * spent.last
+    engine = recent_mean(running) + recent_mean(waiting)
+    return (inside, engine) if inside >= KEPT_REQUESTS and inside >= KEPT_RATIO * max(1.0, engine) else None
+
+
+def server_confidence(window: Window, api: Signal, slack: bool | None) -> float | None:
     """How sure it is that the API server's process is the limit; None where it is not saturated."""
     held = holding(together(api), lambda cores: cores >= NEARLY_FULL_CORE)
     if not held.holds:
-        return None
+        busy = holding(together(api), lambda cores: cores >= SHARED_CORE)
+        return min(busy.confidence, 0.85) if busy.holds and slack and kept_from_engine(window) is not None else None
     confidence = held.confidence if recent_mean(api) >= FULL_CORE else min(held.confidence, 0.75)
     return confidence if slack else min(confidence, 0.6)

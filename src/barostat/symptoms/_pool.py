@@ -4,6 +4,8 @@ from __future__ import annotations
 
 PINNED_RATIO = 0.95
 """From here on the pool is full for practical purposes: what is left is smaller than one usual request."""
+HOLDING_RATIO = 0.9
+"""Where neither slots nor the step budget hold the queue, so full a pool does: a prompt needs more at once than those that run hold."""
 COARSE_PINNED_RATIO = 0.8
 """A pool that holds few requests cannot get nearer to 1 than one of them; below this it is a long prompt that waits, not a full pool."""
 WAVE_SHARE = 0.4
@@ -18,8 +20,11 @@ def no_room_for_one_more(usage: float, running: float) -> bool:
     return running >= 1 and usage * (1.0 + 1.0 / running) > 1.0
 
 
-def pinned(usage: float, running: float, waiting: float) -> bool:
-    """True if the pool is at its ceiling: nearly full, or, where requests wait, with no room for one more of the same size."""
-    if usage >= PINNED_RATIO:
+def pinned(usage: float, running: float, waiting: float, *, light_steps: bool = False) -> bool:
+    """True if the pool is at its ceiling: nearly full, or, where requests wait, with no room for one more of the same size.
+
+    `light_steps`: steps are known to have tokens to spare, so a queue before free slots is held by the pool a little earlier.
+    """
+    if usage >= PINNED_RATIO or (light_steps and waiting > 0 and usage >= HOLDING_RATIO):
         return True
     return waiting > 0 and usage >= COARSE_PINNED_RATIO and no_room_for_one_more(usage, running)

@@ -6,6 +6,8 @@ from barostat.core.signal import Signal
 from barostat.core.window import Window
 from barostat.symptoms._holding import recent_mean
 
+FULL_STEP_RATIO = 0.7
+"""Steps this full on average are full: the last chunk of a prompt and steps between arrivals leave some of the budget unused."""
 QUEUE = ("capacity_waiting_requests", "waiting_requests")
 """Either tells the queue; the first one (vLLM 0.20 on) leaves out what waits for an adapter, a grammar or a transfer."""
 
@@ -40,17 +42,27 @@ def step_budget_tokens(window: Window) -> float | None:
     return signal.last if signal is not None else window.config.number("max_num_batched_tokens")
 
 
+def steps_are_light(window: Window) -> bool | None:
+    """True if steps have tokens to spare on average, False if they are full, None where it is not known."""
+    tokens, budget = computed_tokens_per_step(window), step_budget_tokens(window)
+    return None if tokens is None or budget is None or budget <= 0 else tokens < FULL_STEP_RATIO * budget
+
+
 def computed_tokens_per_step(window: Window) -> float | None:
     """Tokens that a step really computed on average, or None where steps were not counted.
 
-    vLLM books a whole prompt, its cached part too, into the step that finishes it: a mean over many steps is right but for the cached
-    part, which is taken out here; a percentile of it would not be.
+    vLLM books a whole prompt into the step that finishes it: a mean over many steps is right, a percentile would not be. Old versions
+    book its cached part too, which is taken out here; which way this engine does it shows in the sum (0.32.0: computed tokens only).
     """
     steps = window.fresh("tokens_per_step")
     if steps is None:
         return None
     prompt, generated, hits = window.fresh("prompt_tokens_per_s"), window.fresh("generation_tokens_per_s"), window.fresh("prefix_hit_ratio")
-    if prompt is None or generated is None or hits is None or prompt.mean + generated.mean <= 0:
+    per_s = window.fresh("steps_per_s")
+    if prompt is None or generated is None or hits is None or per_s is None or prompt.mean + generated.mean <= 0:
         return steps.mean
+    everything = prompt.mean + generated.mean
     computed = generated.mean + prompt.mean * (1.0 - min(1.0, hits.mean))
-    return steps.mean * computed / (prompt.mean + generated.mean)
+    booked = steps.mean * per_s.mean
+    with_cached = abs(booked - everything) < abs(booked - computed)
+    return steps.mean * computed / everything if with_cached else steps.mean

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from barostat.core.verdict import Evidence
 from barostat.core.window import Window
-from barostat.symptoms._holding import RECENT_S, holding, together
+from barostat.symptoms._holding import ENOUGH_READINGS, RECENT_S, holding, recent_mean, together
 from barostat.symptoms._lines import plural
 
 FULL_BEFORE_RATIO = 0.9
@@ -19,8 +19,6 @@ LARGE_PART = 0.5
 """So large a part of what ran, back in the queue from one reading to the next, cannot be requests that end while others arrive."""
 GAP_S = 60.0
 """Two readings further apart than this say nothing about what happened between them."""
-GLIMPSE = 1.0
-"""One request in one reading may be two gauges read a step apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,9 @@ def sent_back(window: Window) -> SentBack | None:
     """Requests that wait again after they had run, or None where none were seen."""
     estimated = window.fresh("preempted_waiting_requests")
     if estimated is not None:
-        held = holding(together(estimated), lambda count: count > GLIMPSE)
-        if held.holds and estimated.last > GLIMPSE:
-            because = f"about {estimated.last:.0f} requests that had begun to answer wait again, {held.how}"
-            return SentBack(estimated.last, because, min(held.confidence, 0.8), (estimated.evidence(window.at),))
+        held = holding(together(estimated), lambda count: count >= 1)
+        if held.holds and held.readings >= ENOUGH_READINGS:
+            usual = recent_mean(estimated)
+            because = f"requests that had begun to answer wait again, {usual:.1f} on average, {held.how}"
+            return SentBack(usual, because, min(held.confidence, 0.85), (estimated.evidence(window.at, usual, "mean"),))
     return _collapsed(window)

@@ -24,7 +24,7 @@ from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import recent_mean
-from barostat.symptoms._host import engine_has_slack, server_confidence
+from barostat.symptoms._host import engine_has_slack, kept_from_engine, server_confidence
 from barostat.symptoms._queue import queue
 
 
@@ -34,7 +34,7 @@ def judge(window: Window) -> Verdict:
     others = [signal for signal in (core, waiting, window.fresh("running_requests"), window.fresh("tokens_per_step")) if signal is not None]
     evidence = (api.evidence(window.at, recent_mean(api), "mean"), *(signal.evidence(window.at) for signal in others))
     slack = engine_has_slack(window)
-    confidence = server_confidence(api, slack)
+    confidence = server_confidence(window, api, slack)
     if confidence is None:
         return Absent(f"the API server uses {recent_mean(api):.2f} cores: it has room", evidence)
     if slack is False:
@@ -42,7 +42,9 @@ def judge(window: Window) -> Verdict:
     because = f"the API server uses {recent_mean(api):.2f} cores"
     if core is not None:
         because += f", the engine core {recent_mean(core):.2f}"
-    if waiting is not None:
+    if kept := kept_from_engine(window):
+        because += f"; about {kept[0]:.0f} requests are in the server, {kept[1]:.0f} of them in the engine"
+    elif waiting is not None:
         because += f", and {waiting.last:.0f} wait in the engine"
     return Present(because, evidence, confidence)
 

@@ -17,14 +17,13 @@ Source: cgroup cpu.stat and cpu.max; kubelet metrics.
 from __future__ import annotations
 
 from barostat.core.symptom import Symptom
-from barostat.core.verdict import Absent, Present, Verdict
+from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
 
 FULL_RATIO = 0.9
 ENGINE_SHARE = 0.7
-ENGINE_CORES = 2.0
-"""A core process that uses several cores, and most of what is used, computes the model itself: this is a CPU engine at work."""
+"""Most of the CPU is used by the engine core and its worker: on a CPU engine that is the model's own computation."""
 
 
 def judge(window: Window) -> Verdict:
@@ -34,10 +33,11 @@ def judge(window: Window) -> Verdict:
     held = holding(together(used), lambda cores: cores >= FULL_RATIO * limit.last)
     if limit.last <= 0 or not held.holds:
         return Absent(f"{recent_mean(used):.1f} of {limit.last:g} cores in use", evidence)
-    for name in ("engine_core_cpu_cores", "worker_cpu_cores"):
-        engine = window.fresh(name)
-        if engine is not None and engine.mean >= ENGINE_CORES and engine.mean >= ENGINE_SHARE * used.mean:
-            return Absent("the CPU is full of the model's own computation (a CPU engine)", (*evidence, engine.evidence(window.at)))
+    engine = sum(found.mean for name in ("engine_core_cpu_cores", "worker_cpu_cores") if (found := window.fresh(name)) is not None)
+    card = window.fresh("gpu_utilization_ratio") or window.fresh("gpu_count")
+    if card is None and engine >= ENGINE_SHARE * used.mean:
+        why = f"{engine:.1f} of {used.mean:.1f} cores are the engine's own: on a CPU engine that is the model, and no GPU was seen"
+        return Unknown(why, ("gpu_utilization_ratio",))
     return Present(f"{recent_mean(used):.1f} of {limit.last:g} cores in use, {held.how}", evidence, min(held.confidence, 0.85))
 
 

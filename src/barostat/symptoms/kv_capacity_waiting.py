@@ -23,18 +23,17 @@ Source: vLLM 0.19 to 0.33, Scheduler.schedule (waiting loop) and KVCacheManager.
 
 from __future__ import annotations
 
+from functools import partial
+
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import ENOUGH_READINGS, RECENT_S, holding, recent_mean, together
 from barostat.symptoms._pool import WAVE_SHARE, pinned
-from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
+from barostat.symptoms._queue import QUEUE, length, queue, running_limit, steps_are_light
 
 UNKNOWN_LIMIT_PINNED_RATIO = 0.9
 """Where the limit on running requests is not known, so full a pool is what holds the queue rather than the slots."""
-
-FULL_STEP_RATIO = 0.7
-"""Steps this full hold the queue by their token budget, whatever the pool does meanwhile."""
 
 
 def judge(window: Window) -> Verdict:
@@ -56,17 +55,17 @@ def judge(window: Window) -> Verdict:
             )
             return Present(because, evidence, min(held.confidence, 0.75))
         return Absent(f"{length(waiting):.0f} wait, but not for KV: the pool is only {mean:.0%} used", evidence)
-    held = holding(moments, lambda used, runs, waits: runs < limit and pinned(used, runs, waits) and waits > 0)
+    light = steps_are_light(window)
+    full = partial(pinned, light_steps=light is True)
+    held = holding(moments, lambda used, runs, waits: runs < limit and full(used, runs, waits) and waits > 0)
     if held.holds:
         because = (
             f"{length(waiting):.0f} wait for KV blocks: pool {mean:.0%} used, {running.last:.0f} of {limit:.0f} slots in use, {held.how}"
         )
         return Present(because, evidence, held.confidence)
     stuck = holding(moments, lambda _used, runs, waits: runs < limit and waits > 0)
-    waves = [pinned(*moment.values) for moment in moments if moment.at >= moments[-1].at - RECENT_S]
-    tokens, budget = computed_tokens_per_step(window), step_budget_tokens(window)
-    full_steps = tokens is not None and budget is not None and tokens >= FULL_STEP_RATIO * budget
-    if stuck.holds and len(waves) >= ENOUGH_READINGS and sum(waves) >= WAVE_SHARE * len(waves) and not full_steps:
+    waves = [full(*moment.values) for moment in moments if moment.at >= moments[-1].at - RECENT_S]
+    if stuck.holds and len(waves) >= ENOUGH_READINGS and sum(waves) >= WAVE_SHARE * len(waves) and light is not False:
         slots = f"{running.last:.0f} of {limit:.0f} slots in use"
         because = f"{length(waiting):.0f} wait while the pool fills up again and again (mean {mean:.0%}), {slots}"
         return Present(because, evidence, 0.8)

@@ -23,26 +23,26 @@ KVCacheManager.allocate_slots (0.32).
 
 from __future__ import annotations
 
+from functools import partial
+
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import Moment, holding, recent_mean, together
 from barostat.symptoms._pool import pinned
-from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
+from barostat.symptoms._queue import QUEUE, length, queue, running_limit, steps_are_light
 
 PART_FULL_RATIO = 0.5
 """Below this a usual request fits; only a prompt known to be longer than the free room is then held by the pool."""
-BUDGET_FREE_RATIO = 0.7
-"""Steps that use less of their token budget than this had room to start somebody."""
 PREFILL_IDLE_RATIO = 0.2
 """Without a step count: prompt tokens at so small a share of generated ones mean that hardly anybody is being admitted."""
 
 
 def _budget_is_free(window: Window) -> bool | None:
     """True if steps have tokens to spare, False if they are full, None where it cannot be told."""
-    tokens, budget = computed_tokens_per_step(window), step_budget_tokens(window)
-    if tokens is not None and budget is not None and budget > 0:
-        return tokens < BUDGET_FREE_RATIO * budget
+    light = steps_are_light(window)
+    if light is not None:
+        return light
     prompt, generated = window.fresh("prompt_tokens_per_s"), window.fresh("generation_tokens_per_s")
     if prompt is None or generated is None or generated.mean <= 0:
         return None
@@ -60,9 +60,10 @@ def judge(window: Window) -> Verdict:
     too_long = pool is not None and prompts is not None and prompts.last > pool.last * (1.0 - mean)
     if too_long and prompts is not None:
         evidence += (prompts.evidence(window.at, note="longer than the room that is free"),)
+    full = partial(pinned, light_steps=_budget_is_free(window) is True)
     moments: tuple[Moment, ...] = together(usage, running, waiting)
     part_full = holding(
-        moments, lambda used, runs, waits: waits > 0 and (used >= PART_FULL_RATIO or too_long) and not pinned(used, runs, waits)
+        moments, lambda used, runs, waits: waits > 0 and (used >= PART_FULL_RATIO or too_long) and not full(used, runs, waits)
     )
     if not part_full.holds:
         return Absent(f"no queue in front of a part-full pool (usage {mean:.0%}, {length(waiting):.0f} waiting)", evidence)

@@ -24,12 +24,14 @@ older `gpu_cache_usage_perc`.
 
 from __future__ import annotations
 
+from functools import partial
+
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import ENOUGH_READINGS, holding, recent_mean, together
 from barostat.symptoms._pool import COARSE_PINNED_RATIO, PINNED_RATIO, WAVE_SHARE, pinned
-from barostat.symptoms._queue import queue
+from barostat.symptoms._queue import queue, running_limit, steps_are_light
 
 
 def judge(window: Window) -> Verdict:
@@ -43,7 +45,9 @@ def judge(window: Window) -> Verdict:
         return Present(f"the KV pool is full: usage at {PINNED_RATIO:.0%} or more {full.how}", tuple(evidence), full.confidence)
     if running is not None and waiting is not None:
         evidence += [running.evidence(window.at), waiting.evidence(window.at)]
-        coarse = holding(together(usage, running, waiting), pinned)
+        limit, light = running_limit(window), steps_are_light(window)
+        held_by_pool = light is True and limit is not None and recent_mean(running) < limit
+        coarse = holding(together(usage, running, waiting), partial(pinned, light_steps=held_by_pool))
         if coarse.holds:
             because = (
                 f"requests wait and the pool ({mean:.0%} used) has no room for one more like the {running.last:.0f} running, {coarse.how}"
@@ -53,8 +57,8 @@ def judge(window: Window) -> Verdict:
             return Present(f"the KV pool is full: usage {mean:.0%} on average", tuple(evidence), 0.8)
         queued = holding(together(waiting), lambda waits: waits > 0)
         if coarse.readings >= ENOUGH_READINGS and coarse.share >= WAVE_SHARE and mean >= COARSE_PINNED_RATIO and queued.holds:
-            return Present(f"the KV pool fills up again and again while requests wait: {coarse.how}", tuple(evidence), 0.75)
-    return Absent(f"the KV pool has room: usage {mean:.0%} on average, {usage.last:.0%} last", tuple(evidence))
+            return Present(f"the KV pool is full in {coarse.share:.0%} of the readings while requests wait", tuple(evidence), 0.75)
+    return Absent(f"the KV pool is not at its ceiling: usage {mean:.0%} on average, {usage.last:.0%} last", tuple(evidence))
 
 
 SYMPTOM = Symptom(name="kv-usage-pinned", title="KV pool at its ceiling", judge=judge, needs=("kv_usage_ratio",))

@@ -43,8 +43,8 @@ FEW = 3
 STALL_RATIO = 5.0
 STALL_S = 0.2
 """A stream stalls where the 99th percentile of the gap is this much above the median, and long enough to see."""
-HEAVY_WAITING = 2.0
-"""So many thrown out at the same time, and a tenth of what runs: somebody is always stalled."""
+HEAVY_WAITING, HEAVY_WAITING_RATIO = 1.0, 0.05
+"""So many thrown out on average, and one in twenty of what runs: somebody is always stalled."""
 SHORT_POOL_RATIO = 0.8
 """With more room than this nobody is thrown out: what looks like it is clients that gave up."""
 
@@ -67,7 +67,7 @@ def _streams_stall(window: Window) -> bool:
 def judge(window: Window) -> Verdict:
     """Present if preemptions are frequent enough to be harm."""
     seen, back = preemptions(window), sent_back(window)
-    many = back is not None and (back.everything or back.requests >= max(HEAVY_WAITING, HEAVY_PER_FINISHED * _running(window)))
+    many = back is not None and (back.everything or back.requests >= max(HEAVY_WAITING, HEAVY_WAITING_RATIO * _running(window)))
     if back is not None and many and _pool_is_short(window):
         counted = seen.evidence if seen is not None else ()
         if seen is None or seen.count < FEW:

@@ -29,10 +29,8 @@ from barostat.core.window import Window
 from barostat.symptoms._halves import change
 from barostat.symptoms._holding import holding, recent_mean, together
 from barostat.symptoms._pool import pinned
-from barostat.symptoms._queue import QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
+from barostat.symptoms._queue import FULL_STEP_RATIO, QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
 
-FULL_STEP_RATIO = 0.7
-"""Steps this full on average are full: the last chunk of a prompt and steps between arrivals leave some of the budget unused."""
 POOL_FREE_RATIO = 0.85
 """Judged without a step count, the pool must be clearly not the limit."""
 PREFILL_HEAVY_RATIO = 2.0

@@ -1,9 +1,9 @@
 """The slowest one per cent waits far longer than the rest, or than it did earlier.
 
 Meaning: no service level is known here, so the tail is judged against the median and against the earlier part of the
-window. Gap between tokens: 99th percentile at least five times the median and above 0.2 s. First token: 99th
-percentile above 5 s and ten times the median, or most of it spent in the queue. Either mean at least doubled within
-the window.
+window. Gap between tokens: 99th percentile five times the median and half a second, or ten times the median and 0.2
+s. First token: 99th percentile above 5 s and ten times the median, or most of it spent in the queue. Either mean at
+least doubled within the window.
 
 Impact: users see streams that stop and go on (gap), or a long silence before the first word (first token).
 
@@ -29,9 +29,10 @@ from barostat.core.window import Window
 from barostat.symptoms._halves import change
 
 NEEDS_ANY = ("ttft_p99_s", "itl_p99_s", "tpot_p99_s", "ttft_mean_s", "itl_mean_s")
-GAP_RATIO = 5.0
-GAP_S = 0.2
-"""A gap between tokens that a reader notices, and that the median does not have."""
+STALL_RATIO, STALL_S = 5.0, 0.5
+"""A stall of half a second that the median does not have: every reader notices."""
+GAP_RATIO, GAP_S = 10.0, 0.2
+"""A shorter one counts only far above the median: a step that takes a prompt along is a few times as long as one that does not."""
 FIRST_TOKEN_RATIO = 10.0
 FIRST_TOKEN_S = 5.0
 """A wait for the first token that nobody takes for normal, unless everybody has it."""
@@ -57,7 +58,9 @@ def _first_token(window: Window) -> str:
 def _gap(window: Window) -> str:
     for tail, middle in (("itl_p99_s", "itl_p50_s"), ("tpot_p99_s", "tpot_p50_s")):
         p99, p50 = window.fresh(tail), window.fresh(middle)
-        if p99 is not None and p50 is not None and p99.last >= GAP_S and p99.last >= GAP_RATIO * p50.last:
+        if p99 is None or p50 is None:
+            continue
+        if any(p99.last >= floor_s and p99.last >= ratio * p50.last for ratio, floor_s in ((STALL_RATIO, STALL_S), (GAP_RATIO, GAP_S))):
             return f"gap between tokens: 99th percentile {p99.last:.2g} s, median {p50.last:.2g} s"
     return ""
 

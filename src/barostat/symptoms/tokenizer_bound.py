@@ -37,7 +37,7 @@ def judge(window: Window) -> Verdict:
     prompt, generated = window.fresh("prompt_tokens_per_s"), window.fresh("generation_tokens_per_s")
     evidence = tuple(signal.evidence(window.at) for signal in (api, length, prompt, generated) if signal is not None)
     slack = engine_has_slack(window)
-    confidence = server_confidence(api, slack)
+    confidence = server_confidence(window, api, slack)
     if confidence is None:
         return Absent(f"the API server uses {recent_mean(api):.2f} cores: it has room to tokenize", evidence)
     if slack is False:

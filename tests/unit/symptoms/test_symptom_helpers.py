@@ -10,10 +10,10 @@ from barostat.core.signal import Signal
 from barostat.core.window import Window
 from barostat.symptoms._halves import change
 from barostat.symptoms._holding import holding, recent, together
-from barostat.symptoms._host import engine_has_slack
+from barostat.symptoms._host import engine_has_slack, kept_from_engine
 from barostat.symptoms._pool import no_room_for_one_more, pinned
 from barostat.symptoms._preemption import preemptions
-from barostat.symptoms._queue import computed_tokens_per_step, queue, running_limit
+from barostat.symptoms._queue import computed_tokens_per_step, queue, running_limit, steps_are_light
 
 AT = 1000.0
 
@@ -110,14 +110,16 @@ def test_running_limit_is_the_smaller_setting_unless_contradicted() -> None:
 
 
 def test_cached_prompt_tokens_are_no_work() -> None:
-    signals = [
-        _signal("tokens_per_step", 1000, 1000),
-        _signal("prompt_tokens_per_s", 900, 900),
-        _signal("generation_tokens_per_s", 100, 100),
-    ]
-    assert computed_tokens_per_step(_window(*signals)) == 1000
-    assert computed_tokens_per_step(_window(*signals, _signal("prefix_hit_ratio", 0.5))) == pytest.approx(550)
+    rates = [_signal("prompt_tokens_per_s", 900, 900), _signal("generation_tokens_per_s", 100, 100), _signal("prefix_hit_ratio", 0.5)]
+    old = [_signal("tokens_per_step", 100, 100), _signal("steps_per_s", 10, 10)]
+    new = [_signal("tokens_per_step", 55, 55), _signal("steps_per_s", 10, 10)]
+    assert computed_tokens_per_step(_window(*rates, *old)) == pytest.approx(55), "booked 1000 per second: all of the prompts"
+    assert computed_tokens_per_step(_window(*rates, *new)) == pytest.approx(55), "booked 550 per second: what was computed"
+    assert computed_tokens_per_step(_window(*old)) == 100
     assert computed_tokens_per_step(_window()) is None
+    assert steps_are_light(_window(*old, max_num_batched_tokens=2048)) is True
+    assert steps_are_light(_window(*old, max_num_batched_tokens=128)) is False
+    assert steps_are_light(_window(*old)) is None
 
 
 def test_preemptions_by_request_and_by_second() -> None:
@@ -140,3 +142,10 @@ def test_slack_of_the_engine_core() -> None:
     assert engine_has_slack(_window(core, queued, _signal("worker_cpu_cores", 7, 7, 7))) is False
     assert engine_has_slack(_window(queued)) is False
     assert engine_has_slack(_window()) is None
+
+
+def test_requests_kept_from_the_engine_by_littles_law() -> None:
+    gauges = [_signal("running_requests", 1, 1), _signal("waiting_requests", 0, 0), _signal("e2e_p50_s", 0.5)]
+    assert kept_from_engine(_window(*gauges, _signal("finished_per_s", 50, 50))) == (25, 1)
+    assert kept_from_engine(_window(*gauges, _signal("finished_per_s", 3, 3))) is None
+    assert kept_from_engine(_window(*gauges)) is None
