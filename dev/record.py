@@ -35,11 +35,15 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One look at the engine. `cpu_s`: CPU seconds used so far, by role. `scrape_s`: how long the answer took."""
+    """One look at the engine.
+
+    `cpu_s`: CPU seconds used so far, by role; `states`: R, S or T (stopped), by role; `scrape_s`: how long the answer took.
+    """
 
     at: float
     text: str
     cpu_s: Mapping[str, float]
+    states: Mapping[str, str]
     scrape_s: float
 
 
@@ -48,13 +52,22 @@ def look(engine: Engine) -> Reading:
     began = time.monotonic()
     with urllib.request.urlopen(engine.url + "/metrics", timeout=30) as answer:
         text = answer.read().decode()
-    return Reading(time.time(), text, {process.role: cpu_s(process.pid) for process in engine.processes()}, time.monotonic() - began)
+    scrape_s = time.monotonic() - began
+    processes = engine.processes()
+    used = {process.role: cpu_s(process.pid) for process in processes}
+    states = {process.role: _stat(process.pid)[0] for process in processes}
+    return Reading(time.time(), text, used, states, scrape_s)
 
 
 def cpu_s(pid: int) -> float:
     """CPU seconds that the process has used. Errors: OSError if it is gone."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = _stat(pid)
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 
 def record(engine: Engine, folder: Path, for_s: float, interval_s: float, seen: Callable[[Reading], None] = lambda _: None) -> None:
@@ -94,7 +107,7 @@ def _host(before: Reading, after: Reading) -> dict[str, object]:
     return {
         "cpu_usage_cores": round(sum(cores.values()), 3),
         "cpu_limit_cores": os.cpu_count(),
-        "processes": [{"name": role, "cpu_cores": used} for role, used in sorted(cores.items())],
+        "processes": [{"name": role, "cpu_cores": used, "state": after.states[role]} for role, used in sorted(cores.items())],
     }
 
 
