@@ -108,6 +108,14 @@ def test_one_start_of_several_processes_is_one_life() -> None:
     assert found.ready == 1
 
 
+def test_a_failed_attempt_between_the_first_lines_ends_no_life() -> None:
+    retry = "(APIServer pid=1) ERROR 11-20 08:00:01 [repo_utils.py:1] Error retrieving file list: timed out, retrying 1 of 2"
+    found = digest([*START[:2], retry, *START[2:], *READY], source="x")
+    assert found.lives == 1
+    assert found.settings["max_num_seqs"].value == 64
+    assert kinds(found) == {"ready"}
+
+
 def test_what_stands_before_the_first_banner_is_part_of_the_first_life() -> None:
     found = digest(["WARNING 11-20 07:59:59 [u.py:1] Found ulimit of 1024 and failed to automatically increase", *START], source="x")
     assert found.lives == 1

@@ -91,14 +91,14 @@ class Life:
         One start prints all three, and every data-parallel engine prints the last:
         only a start that goes back, after something came of the one before, is a new life.
         """
-        if self.stage < 0:
-            return self.stats_seen > 0 or self.ready > 0
+        works = self.ready > 0 or self.stats_seen > 0
+        if stage > self.stage:
+            return works
         if stage < self.stage:
             return True
-        if stage == 2 and self.stage == 2:
-            same_process_kind = starter == self.starter
-            return same_process_kind and (self.ready > 0 or self.stats_seen > 0 or self.failed)
-        return self.progressed or self.failed
+        if stage == 2 and starter != self.starter:
+            return False
+        return works or self.failed or (stage < 2 and self.progressed)
 
     def start(self, stage: int, starter: str, at: float | None) -> None:
         """A start line was read."""
