@@ -39,6 +39,7 @@ class Deployment:
     mamba_ssm_cache_dtype: str = "auto"
     num_gpu_blocks_override: int | None = None
     num_speculative_tokens: int = 0
+    draft_layers: int = 0
     generation: Literal["V0", "V1"] = "V1"
     min_kernel_block_tokens: int = 16
     fp8_latent_packed: bool = True

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barostat.core.units import GIB
-from barostat.kv.architecture import Architecture
+from barostat.kv.architecture import Architecture, State
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
 from barostat.kv.dtypes import item_bytes
@@ -29,7 +29,8 @@ class MemoryModel:
 
     `sampler_copies`: float32 copies of the logits alive at once. `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the
     hidden
-    activations. `moe_copies`: of the expert activations, kept beside the rest. `tower_bytes`: a multimodal profile on top.
+    activations. `moe_copies`: of the expert activations, kept beside the rest. `state_copies`: of a state layer's projections.
+    `tower_bytes`: a multimodal profile on top (`old_`: of V0).
     `single_bytes`, `linked_bytes`, `unlinked_bytes`: non-torch memory on one GPU, on several Hopper or newer data-centre GPUs, on
     several others.
     """
@@ -39,7 +40,9 @@ class MemoryModel:
     forward_ffn: float = 3.0
     forward_hidden: float = 4.2
     moe_copies: float = 3.0
+    state_copies: float = 3.0
     tower_bytes: float = 0.2 * GIB
+    old_tower_bytes: float = 2.5 * GIB
     single_bytes: float = 0.25 * GIB
     linked_bytes: float = 2.08 * GIB
     unlinked_bytes: float = 0.25 * GIB
@@ -117,9 +120,9 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel) 
         tokens = flags.max_num_batched_tokens * chosen * item_bytes(flags.dtype)
         experts = constants.moe_copies * tokens * inner / flags.tp + 0.5 * tokens * model.hidden_size
         forward = constants.forward_hidden * one_hidden
-    peak = max(sampler, forward) + experts
+    peak = max(sampler, forward + _state_activations(model, flags, constants)) + experts
     if model.is_multimodal or any(word in model.name for word in ("VL", "Vision", "Gemma3ForCond", "Mistral3", "Pixtral")):
-        peak += constants.tower_bytes
+        peak += constants.tower_bytes if flags.generation == "V1" else constants.old_tower_bytes
     unsure = 0.06 if not experts and not model.is_multimodal else 0.25
     source = (
         f"sampler over {rows} rows of {model.vocab_size} logits"
@@ -128,6 +131,21 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel) 
     )
     spread = max(unsure * peak, 0.1 * GIB)
     return Estimate("activations", peak, max(0.0, peak - spread), peak + spread, source)
+
+
+# Tokens in one chunk of the scan over a state. Source: the chunked kernels of vLLM 0.32.0.
+_SCAN_CHUNK = 64
+
+
+def _state_activations(model: Architecture, flags: Deployment, constants: MemoryModel) -> float:
+    """Projections and per-chunk states of the widest layer that scans a state; 0 for models without one."""
+    caches = [cache for layer in model.layers for cache in layer if isinstance(cache, State)]
+    if not caches:
+        return 0.0
+    widest = max(caches, key=lambda cache: cache.state_values)
+    channels = (widest.conv_channels * 4 / 3 + widest.groups * widest.group_channels) / flags.tp
+    chunk_states = widest.state_values / flags.tp * 4 / _SCAN_CHUNK
+    return flags.max_num_batched_tokens * (constants.state_copies * channels * item_bytes(flags.dtype) + chunk_states)
 
 
 def non_torch(flags: Deployment, capability: float, constants: MemoryModel) -> Estimate:

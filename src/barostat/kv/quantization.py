@@ -45,12 +45,12 @@ class WeightFormat:
     quantized_bytes: float
     plain: frozenset[str] = field(default_factory=frozenset)
     uncertain_ratio: float = 0.01
-    experts_bytes: float | None = None
+    by_component: Mapping[str, float] = field(default_factory=dict)
 
     def bytes_of(self, component: str) -> float:
         """Bytes of one parameter of this component."""
-        if component == "experts" and self.experts_bytes is not None:
-            return self.experts_bytes
+        if component in self.by_component:
+            return self.by_component[component]
         return self.plain_bytes if component in self.plain or component in _ALWAYS_PLAIN else self.quantized_bytes
 
 
@@ -66,8 +66,11 @@ def weight_format(config: Mapping[str, object], text: Mapping[str, object], flag
     if isinstance(found, dict) and found:
         own = _of_checkpoint(found, plain_bytes, config)
         claimed = by_flag or by_name
-        other_width = claimed is not None and not 0.6 < claimed.quantized_bytes / own.quantized_bytes < 1.6
-        return claimed if claimed is not None and other_width and "fp4" in claimed.name else own
+        sizes = set(own.by_component.values()) if own.name.startswith("mixed") else set()
+        other_width = (
+            claimed is not None and claimed.quantized_bytes not in sizes and not 0.6 < claimed.quantized_bytes / own.quantized_bytes < 1.6
+        )
+        return claimed if claimed is not None and other_width else own
     if by_flag is None and re.search(r"compress|quant|fp_quant|modelopt", flag or ""):
         return by_name or replace(
             _of_words("w8a8", "a flag that does not say the width", plain_bytes) or _unquantized(plain_bytes), uncertain_ratio=0.5
@@ -115,8 +118,27 @@ def _of_checkpoint(found: Mapping[str, object], plain_bytes: int, config: Mappin
     if method in ("awq", "gptq", "auto-round", "auto_round", "fp8", "bitsandbytes", "quark"):
         plain |= {"tower"}
     if config.get("expert_dtype") == "fp4" and "fp4" not in name:
-        return WeightFormat(f"{name}, experts mxfp4", plain_bytes, size, plain, uncertain, experts_bytes=0.5 + 1 / 32)
+        return WeightFormat(f"{name}, experts mxfp4", plain_bytes, size, plain, uncertain, by_component={"experts": 0.5 + 1 / 32})
+    mixed = _by_targets(found)
+    if len(set(mixed.values())) > 1:
+        return WeightFormat(f"mixed: {name} and others", plain_bytes, size, plain, 0.08, by_component=mixed)
     return WeightFormat(name, plain_bytes, size, plain, uncertain)
+
+
+def _by_targets(found: Mapping[str, object]) -> dict[str, float]:
+    """Bytes by component where groups of modules are stored differently, as their targets name them."""
+    groups = found.get("config_groups")
+    sizes: dict[str, float] = {}
+    for group in groups.values() if isinstance(groups, dict) and len(groups) > 1 else ():
+        weights, targets = group.get("weights"), group.get("targets")
+        if not isinstance(weights, dict) or not isinstance(targets, list):
+            continue
+        bits = _number(weights, "num_bits") or 8
+        size = 0.5 + 1 / 16 if bits == 4 and weights.get("type") == "float" else bits / 8
+        for component, words in (*_WORDS.items(), ("mlp", ("mlp.",))):
+            if component not in ("head", "tower") and any(word in str(target) for word in words for target in targets):
+                sizes.setdefault(component, size)
+    return sizes
 
 
 def _size_and_name(found: Mapping[str, object], method: str, algorithm: str) -> tuple[float, str, float]:

@@ -1,0 +1,321 @@
+"""How well the plan agrees with what real engines logged at start-up.
+
+    python bench/sizing.py CASES.jsonl --configs DIR --out FILE.jsonl [--report FILE.md] [--quality A]
+
+Part 1: given the available KV memory that a row states, its tokens and concurrency. Part 2: given only model, card, flags and version, the
+available KV memory itself; also with each GPU family left out of the fit. Every row is answered; every exception is listed with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from barostat.catalog.cards import find_card
+from barostat.core.errors import InputError
+from barostat.core.units import GIB
+from barostat.core.version import parse_version
+from barostat.engines.vllm.config import resolve
+from barostat.judge.plan import CapacityPlan, Measured, PlanRequest, plan
+from barostat.kv.memory import FITTED, MemoryModel
+from barostat.kv.read_architecture import read_architecture
+
+NEWEST, OLD = "0.33.0", "0.6.6"
+FLAGS = {
+    "tp": "--tensor-parallel-size",
+    "pp": "--pipeline-parallel-size",
+    "dp": "--data-parallel-size",
+    "dtype": "--dtype",
+    "quantization": "--quantization",
+    "kv_cache_dtype": "--kv-cache-dtype",
+    "block_size": "--block-size",
+    "max_model_len": "--max-model-len",
+    "max_num_seqs": "--max-num-seqs",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "gpu_memory_utilization": "--gpu-memory-utilization",
+}
+EXTRA = {"enable_prefix_caching": "--enable-prefix-caching", "async_scheduling": "--async-scheduling"}
+
+
+@dataclass
+class Answer:
+    """One row, our two plans for it, and why there is none."""
+
+    row: dict[str, Any]
+    given: CapacityPlan | None = None
+    whole: CapacityPlan | None = None
+    why: str = ""
+
+
+def arguments(row: dict[str, Any]) -> list[str]:
+    """The row's flags as a command line."""
+    found = []
+    for name, flag in FLAGS.items():
+        value = row.get(name)
+        if value is not None and not (name == "quantization" and not str(value)):
+            text = str(value)
+            found += [flag, text.split(" ")[0] if name in ("kv_cache_dtype", "dtype") else text]
+    if row.get("enforce_eager"):
+        found.append("--enforce-eager")
+    extra = row.get("other_flags")
+    try:
+        decoded = json.loads(extra) if isinstance(extra, str) else {}
+    except ValueError:
+        decoded = {}
+    for name, flag in EXTRA.items():
+        if isinstance(decoded, dict) and decoded.get(name) is not None:
+            found.append(flag if decoded[name] else flag.replace("--", "--no-", 1))
+    words = extra if isinstance(extra, str) else ""
+    if "no-enable-prefix-caching" in words:
+        found.append("--no-enable-prefix-caching")
+    if (pinned := re.search(r"explicit (\d+) GiB KV pool", words)) is not None:
+        found += ["--kv-cache-memory-bytes", f"{pinned[1]}G"]
+    if (mtp := re.search(r"\bMTP\b(?: n=(\d+))?", words)) is not None:
+        found += ["--speculative-config", json.dumps({"method": "mtp", "num_speculative_tokens": int(mtp[1] or 1)})]
+    return found
+
+
+def version_by_log(row: dict[str, Any]) -> str:
+    """Where no version is stated: old if the logged tokens are not concurrency times length (so before 0.20.1), else the newest."""
+    ratio = row["derived"].get("tokens_over_concurrency_x_len")
+    if row.get("engine") == "V0":
+        return OLD
+    return "0.19.0" if ratio is not None and not 0.97 < ratio < 1.03 else NEWEST
+
+
+def request_of(row: dict[str, Any], configs: Path) -> PlanRequest:
+    """The row as a request.
+
+    Errors: InputError where the model's configuration is not there or cannot be read.
+    """
+    if not row.get("config_file"):
+        raise InputError("the row names no model configuration")
+    path = configs / Path(row["config_file"]).name
+    model = read_architecture(json.loads(path.read_text()), path.name)
+    stated = parse_version(row.get("vllm_version"))
+    version = stated or parse_version(version_by_log(row))
+    assert version is not None
+    gpu, memory = row.get("gpu"), row.get("gpu_mem_gib")
+    card = find_card(gpu) if gpu else None
+    environment = {"VLLM_USE_V1": "0"} if row.get("engine") == "V0" else {}
+    config = resolve(args=arguments(row), env=environment, version=version, gpu=gpu, gpu_memory_gib=memory)
+    # A whole number of GiB is the card's name, not what the engine saw.
+    seen = memory if memory is not None and (memory != int(memory) or card is None) else None
+    return PlanRequest(
+        model, row.get("model") or "", version, config, card, int(seen * GIB) if seen else None, version_assumed=stated is None
+    )  # fmt: skip
+
+
+def answer(row: dict[str, Any], configs: Path, constants: MemoryModel = FITTED) -> Answer:
+    """Both plans for a row."""
+    try:
+        request = replace(request_of(row, configs), constants=constants)
+    except (InputError, OSError, ValueError) as error:
+        return Answer(row, why=str(error))
+    found = Answer(row)
+    observed = row["observed"].get("available_kv_gib")
+    try:
+        blocks = row["observed"].get("num_gpu_blocks")
+        if observed is not None and observed > 0:
+            found.given = plan(replace(request, available_kv_bytes=int(observed * GIB)))
+        elif observed is None and blocks:
+            found.given = plan(replace(request, available_kv_bytes=0, measured=Measured("num_gpu_blocks of the row", blocks=blocks)))
+    except InputError as error:
+        found.why = str(error)
+    try:
+        found.whole = plan(request)
+    except InputError as error:
+        found.why = found.why or str(error)
+    return found
+
+
+def is_plain(found: CapacityPlan) -> bool:
+    """True for a model whose layers all keep every token."""
+    return len(found.layout.groups) == 1 and all(spec.kind in ("full", "latent") for _, spec in found.layout.groups[0].layers)
+
+
+def off(ours: float | None, theirs: float | None) -> float | None:
+    """Relative error, or None where one is missing."""
+    return None if not theirs or ours is None else ours / theirs - 1
+
+
+def part_one(answers: list[Answer]) -> list[dict[str, Any]]:
+    """Tokens and concurrency given the stated memory."""
+    rows = []
+    for found in answers:
+        observed, ours = found.row["observed"], found.given
+        if ours is None:
+            continue
+        length = observed.get("max_concurrency_at_len")
+        concurrency = ours.pool.concurrency if length is None or length == ours.flags.max_model_len else None
+        rows.append({
+            "id": found.row["id"], "plain": is_plain(ours), "pp": ours.flags.pp, "model": found.row.get("model"),
+            "tokens": off(ours.pool.tokens, observed.get("kv_tokens")), "concurrency": off(concurrency, observed.get("max_concurrency")),
+            "stated": parse_version(found.row.get("vllm_version")) is not None and found.row.get("max_model_len") is not None,
+        })  # fmt: skip
+    return rows
+
+
+def eligible_for_two(found: Answer) -> bool:
+    """True for a row that states its configuration, utilisation (or a version whose default applies) and memory, and what it got."""
+    row = found.row
+    observed = row["observed"].get("available_kv_gib")
+    stated = row.get("gpu_memory_utilization") is not None or row.get("vllm_version") is not None
+    return found.whole is not None and observed is not None and stated and row.get("tp") is not None and row.get("gpu") is not None
+
+
+def error_bytes(found: Answer) -> tuple[float, float]:
+    """Ours less theirs in GiB, and relative to theirs."""
+    assert found.whole is not None
+    theirs = found.row["observed"]["available_kv_gib"]
+    ours = found.whole.available.value / GIB
+    return ours - theirs, (ours - theirs) / abs(theirs) if theirs else 0.0
+
+
+def refit(answers: list[Answer], without: str) -> MemoryModel:
+    """The constants fitted to rows of every GPU family but one: medians of what the rows' logs say of each part."""
+    sampler, single, linked, unlinked, early, graph = ([] for _ in range(6))  # type: ignore[var-annotated]
+    for found in answers:
+        row, whole = found.row, found.whole
+        if whole is None or whole.spent is None or row["gpu_family"] == without or row["engine"] != "V1":
+            continue
+        observed, model, flags = row["observed"], whole.request.model, whole.flags
+        activation, other = observed.get("activation_gib"), observed.get("non_torch_gib")
+        logits = min(flags.max_num_batched_tokens, flags.max_num_seqs) * model.vocab_size * 4
+        hidden = flags.max_num_batched_tokens * model.hidden_size * 2
+        dense = not model.is_multimodal and not model.text.get("n_routed_experts")
+        if activation is not None and flags.pp == 1 and "sampler" in whole.spent.activations.source and dense and logits > 0.3 * GIB:
+            sampler.append((activation * GIB - hidden - FITTED.fixed_bytes) / logits)
+        if other is not None and flags.pp == 1:
+            if flags.version.before("0.12.0"):
+                early.append(other)
+            elif flags.tp == 1:
+                single.append(other)
+            else:
+                (linked if row["gpu_family"] in ("H100", "H200", "H20", "B200", "GB200") else unlinked).append(other)
+        if observed.get("graph_capture_gib") is not None and flags.pp == 1 and not model.text.get("n_routed_experts"):
+            graph.append((observed["graph_capture_gib"] * GIB - FITTED.graph_base_bytes) / len(model.layers))
+    made = MemoryModel()
+    if sampler:
+        made = replace(made, sampler_copies=statistics.median(sampler))
+    else:
+        made = replace(made, sampler_copies=4.0)  # nothing to go by: four copies of the logits
+    made = replace(made, single_bytes=(statistics.median(single) if single else 0.3) * GIB)
+    made = replace(made, linked_bytes=(statistics.median(linked) if linked else 1.0) * GIB)
+    made = replace(made, unlinked_bytes=(statistics.median(unlinked) if unlinked else 0.3) * GIB)
+    made = replace(made, early_bytes=(statistics.median(early) if early else 0.2) * GIB)
+    if graph:
+        made = replace(made, graph_layer_bytes=max(0.0, statistics.median(graph)))
+    return made
+
+
+def shares(errors: list[tuple[float, float]]) -> str:
+    """Median absolute error and the share within 10 % or 0.75 GiB."""
+    if not errors:
+        return "no rows"
+    median = statistics.median(abs(relative) for _, relative in errors)
+    good = sum(1 for absolute, relative in errors if abs(relative) <= 0.10 or abs(absolute) <= 0.75)
+    return f"n={len(errors)}, median {median:.1%}, within 10 % or 0.75 GiB: {good / len(errors):.0%}"
+
+
+def report(answers: list[Answer], reasons: dict[str, str]) -> str:
+    """Both parts as text."""
+    lines = ["## Part 1: given the available KV memory", ""]
+    rows = part_one(answers)
+    plain = [r for r in rows if r["plain"] and r["pp"] == 1 and r["tokens"] is not None]
+    mixed = [r for r in rows if not r["plain"] and r["concurrency"] is not None]
+    good = [r for r in plain if abs(r["tokens"]) <= 0.01]
+    lines.append(f"plain rows, PP 1: kvCacheTokens within 1 % for {len(good)} of {len(plain)}")
+    fine = [r for r in mixed if abs(r["concurrency"]) <= 0.02]
+    lines.append(f"hybrid rows: maxConcurrency within 2 % for {len(fine)} of {len(mixed)}")
+    lines.append("")
+    for r in rows:
+        worst = r["tokens"] if r["plain"] else r["concurrency"]
+        limit = 0.01 if r["plain"] else 0.02
+        if worst is not None and abs(worst) > limit:
+            lines.append(f"- {r['id']} ({r['model']}): {worst:+.1%}. {reasons.get(r['id'], 'no reason known')}")
+    lines += ["", "rows without an answer:"]
+    lines += [f"- {a.row['id']}: {a.why}" for a in answers if a.given is None and a.why]
+    two = [a for a in answers if eligible_for_two(a)]
+    strict = [a for a in two if a.row.get("gpu_memory_utilization") is not None]
+    lines += ["", "## Part 2: given model, card, flags and version", ""]
+    lines += [f"rows that state their utilisation: {shares([error_bytes(a) for a in strict])}"]
+    lines += [f"and those where the version's default applies: {shares([error_bytes(a) for a in two])}", ""]
+    by_family: dict[str, list[Answer]] = defaultdict(list)
+    for a in two:
+        by_family[a.row["gpu_family"]].append(a)
+    lines += ["| GPU family | with it in the fit | with it left out |", "|---|---|---|"]
+    left_out_all: list[tuple[float, float]] = []
+    for family, members in sorted(by_family.items()):
+        constants = refit(answers, family)
+        again = []
+        for a in members:
+            assert a.whole is not None
+            again.append(Answer(a.row, whole=plan(replace(a.whole.request, constants=constants))))
+        left_out = [error_bytes(a) for a in again]
+        left_out_all += left_out
+        lines.append(f"| {family} | {shares([error_bytes(a) for a in members])} | {shares(left_out)} |")
+    lines += ["", f"every family left out in turn: {shares(left_out_all)}", "", "worst ten:"]
+    for a in sorted(two, key=lambda a: -abs(error_bytes(a)[1]))[:10]:
+        absolute, relative = error_bytes(a)
+        assert a.whole is not None
+        assert a.whole.spent is not None
+        parts = ", ".join(f"{part.name} {part.value / GIB:.2f}" for part in a.whole.spent.parts)
+        observed = {k: v for k, v in a.row["observed"].items() if k in ("weights_gib", "activation_gib", "non_torch_gib") and v is not None}
+        lines.append(
+            f"- {a.row['id']} ({a.row['model']}, {a.row['gpu']}, {a.row['vllm_version']}): {relative:+.0%}, {absolute:+.2f} GiB; "
+            f"reckoned {parts}; logged {observed}. {reasons.get(a.row['id'], '')}"
+        )
+    naive = [(naive_gib(a) - a.row["observed"]["available_kv_gib"], 0.0) for a in two]
+    relative_naive = [(e, e / abs(a.row["observed"]["available_kv_gib"] or 1)) for (e, _), a in zip(naive, two, strict=True)]
+    lines += ["", "| peer | result |", "|---|---|", f"| barostat | {shares([error_bytes(a) for a in two])} |"]
+    lines.append(f"| naive: memory x utilisation - parameters x 2 bytes / GPUs | {shares(relative_naive)} |")
+    lines.append("| llm-d-planner, hf-mem, aiconfigurator | not installed here |")
+    return "\n".join(lines)
+
+
+def naive_gib(found: Answer) -> float:
+    """The formula of many a blog post: memory times utilisation less weights, nothing else."""
+    assert found.whole is not None
+    assert found.whole.total is not None
+    return (found.whole.total.value * found.whole.sized.utilization - found.whole.weights_bytes) / GIB
+
+
+def main() -> int:
+    """Answer every row, write them, print the report."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("cases", type=Path)
+    asked.add_argument("--configs", type=Path, required=True)
+    asked.add_argument("--out", type=Path, required=True)
+    asked.add_argument("--report", type=Path)
+    asked.add_argument("--quality", default="A", help="only rows of this quality count in the report; every row is answered")
+    asked.add_argument("--reasons", type=Path, default=Path(__file__).with_name("sizing_reasons.json"))
+    given = asked.parse_args()
+    rows = [json.loads(line) for line in given.cases.read_text().splitlines() if line.strip()]
+    answers = [answer(row, given.configs) for row in rows]
+    with given.out.open("w") as file:
+        for found in answers:
+            ours = found.given or found.whole
+            whole = found.whole or found.given
+            file.write(json.dumps({
+                "id": found.row["id"], "kvCacheTokens": ours.pool.tokens if ours else None,
+                "maxConcurrency": round(ours.pool.concurrency, 4) if ours else None,
+                "availableKvBytesPerGpu": int(whole.available.value) if whole else None, "fits": ours.fits if ours else None,
+            } | ({"why": found.why} if found.why else {})) + "\n")  # fmt: skip
+    reasons = json.loads(given.reasons.read_text()) if given.reasons.exists() else {}
+    text = report([a for a in answers if a.row.get("row_quality") == given.quality], reasons)
+    print(text)
+    if given.report:
+        given.report.write_text(text + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

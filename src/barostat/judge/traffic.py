@@ -1,0 +1,133 @@
+"""What requests look like: how long, how bursty, and how much KV a running one holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request. `arrival_s`: seconds from the first one."""
+
+    arrival_s: float
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """A distribution of lengths. Units: tokens."""
+
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    top: float
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Requests in numbers. `held_mean`, `held_deviation`: tokens that a request holds while it runs, weighted by how long it runs.
+
+    `long_share`: of all held tokens, the part held by requests above `split_tokens` of input (0: no useful split).
+    `peak_ratio`: fullest ten seconds over the mean, 0 where arrivals are not known.
+    """
+
+    source: str
+    count: int
+    input: Lengths
+    output: Lengths
+    held_mean: float
+    held_deviation: float
+    total_top: float
+    total_p99: float
+    peak_ratio: float = 0.0
+    split_tokens: int = 0
+    long_share: float = 0.0
+    long_count_share: float = 0.0
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The value below which this share of an ascending, non-empty sequence lies (nearest rank)."""
+    return ordered[min(len(ordered) - 1, max(0, -(-int(share * len(ordered) * 1000) // 1000) - 1))]
+
+
+def _lengths(values: list[float]) -> Lengths:
+    values.sort()
+    return Lengths(sum(values) / len(values), quantile(values, 0.5), quantile(values, 0.9), quantile(values, 0.99), values[-1])
+
+
+def traffic_of(arrivals: Sequence[Arrival], source: str) -> Traffic | None:
+    """The numbers of a trace, or None for one without requests.
+
+    A request runs about as long as its output is; halfway it holds its input and half its output. What is running at an instant is
+    therefore
+    weighted by output length.
+    """
+    if not arrivals:
+        return None
+    held = [(row.input_tokens + row.output_tokens / 2, max(1.0, float(row.output_tokens))) for row in arrivals]
+    weight = sum(w for _, w in held)
+    mean = sum(tokens * w for tokens, w in held) / weight
+    variance = sum((tokens - mean) ** 2 * w for tokens, w in held) / weight
+    totals = sorted(float(row.input_tokens + row.output_tokens) for row in arrivals)
+    inputs = _lengths([float(row.input_tokens) for row in arrivals])
+    split, share, count_share = _split(arrivals, inputs, weight * mean)
+    return Traffic(
+        source=source,
+        count=len(arrivals),
+        input=inputs,
+        output=_lengths([float(row.output_tokens) for row in arrivals]),
+        held_mean=mean,
+        held_deviation=sqrt(variance),
+        total_top=totals[-1],
+        total_p99=quantile(totals, 0.99),
+        peak_ratio=_peak(arrivals),
+        split_tokens=split,
+        long_share=share,
+        long_count_share=count_share,
+    )
+
+
+def _split(arrivals: Sequence[Arrival], inputs: Lengths, all_held: float) -> tuple[int, float, float]:
+    """Where long requests begin, what part of the held tokens is theirs, and what part of the requests they are."""
+    border = max(2048.0, 4 * inputs.p50)
+    long = [row for row in arrivals if row.input_tokens > border]
+    if not long:
+        return 0, 0.0, 0.0
+    held = sum((row.input_tokens + row.output_tokens / 2) * max(1, row.output_tokens) for row in long)
+    return int(border), held / all_held if all_held else 0.0, len(long) / len(arrivals)
+
+
+def _peak(arrivals: Sequence[Arrival], bin_s: float = 10.0) -> float:
+    span = max(row.arrival_s for row in arrivals) - min(row.arrival_s for row in arrivals)
+    if span < 3 * bin_s:
+        return 0.0
+    bins: dict[int, int] = {}
+    for row in arrivals:
+        key = int(row.arrival_s // bin_s)
+        bins[key] = bins.get(key, 0) + 1
+    return max(bins.values()) / (len(arrivals) * bin_s / span)
+
+
+def traffic_from_quantiles(inputs: tuple[float, float], outputs: tuple[float, float], source: str) -> Traffic:
+    """The numbers of lognormal lengths with these medians and 99th percentiles."""
+    mean_in, top_in, second_in = _lognormal(*inputs)
+    mean_out, top_out, second_out = _lognormal(*outputs)
+    biased = second_out / mean_out if mean_out else 0.0  # length of an output seen while it runs
+    held = mean_in + biased / 2
+    deviation = sqrt(max(0.0, second_in - mean_in**2) + (biased / 2) ** 2)
+    return Traffic(
+        source=source, count=0, input=Lengths(mean_in, inputs[0], sqrt(inputs[0] * inputs[1]), inputs[1], top_in),
+        output=Lengths(mean_out, outputs[0], sqrt(outputs[0] * outputs[1]), outputs[1], top_out), held_mean=held, held_deviation=deviation,
+        total_top=top_in + top_out, total_p99=inputs[1] + outputs[1],
+    )  # fmt: skip
+
+
+def _lognormal(median: float, p99: float) -> tuple[float, float, float]:
+    """Mean, 99.9th percentile and second moment."""
+    sigma = max(0.0, log(max(p99, median, 1.0) / max(median, 1.0)) / 2.326)
+    mu = log(max(median, 1.0))
+    return exp(mu + sigma**2 / 2), exp(mu + 3.09 * sigma), exp(2 * mu + 2 * sigma**2)
