@@ -71,7 +71,7 @@ def ramps(count: int, seed: int) -> list[Run]:
 
 
 def healthy_runs(count: int, seed: int) -> list[Run]:
-    """Busy runs that fit: half of them start at once, half grow to where they stay, at about three quarters of the pool."""
+    """Busy runs that fit: at about three quarters of the pool; every other one grows by a sixth on the way."""
     dice = random.Random(f"healthy {seed}")
     runs = []
     for index in range(count):
@@ -80,8 +80,9 @@ def healthy_runs(count: int, seed: int) -> list[Run]:
         shape = Load(prompt_tokens=(int(prompt * 0.7), int(prompt * 1.3)), output_tokens=(int(output * 0.6), int(output * 1.4)))
         # Lengths vary by 40 % and the requests of a run that starts at once grow together: that much room is left above the mean.
         clients = max(3, min(60, int(dice.uniform(0.68, 0.80) * (pool - 1) / blocks_held(prompt, output))))
+        # Traffic that grows without end and traffic that only breathes are told apart by how much: these grow by a sixth.
         ramp_s = 0.0 if index % 2 else dice.uniform(15, 35)
-        load = replace(shape, clients=clients, ramp_s=ramp_s, seed=dice.randrange(10**6))
+        load = replace(shape, clients=clients, clients_at_once=clients * 5 // 6, ramp_s=ramp_s, seed=dice.randrange(10**6))
         flags = ("--num-gpu-blocks-override", str(pool), *COMMON)
         name = f"healthy-{'grows' if ramp_s else 'at-once'}-{pool}-{index}"
         runs.append(Run(name, "healthy-busy", flags, load, lead_s=dice.uniform(0, 5), longest_s=ramp_s + 45))

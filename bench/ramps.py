@@ -187,15 +187,20 @@ def _settle(engine: Engine) -> None:
         time.sleep(0.5)
 
 
-def carry_out(runs: list[Run]) -> list[Outcome]:
-    """Every run's outcome; runs of equal flags share an engine."""
+def carry_out(runs: list[Run], out: Path | None = None) -> list[Outcome]:
+    """Every run's outcome, also written to `out` as JSON, one a line; runs of equal flags share an engine."""
     outcomes = []
+    if out:
+        out.write_text("")
     for flags in dict.fromkeys(run.flags for run in runs):
         with Engine(*flags, shape="small") as engine:
             engine.wait_ready()
             for run in (run for run in runs if run.flags == flags):
                 outcomes.append(outcome := observe(engine, run))
                 print(row(outcome), flush=True)
+                if out:
+                    with out.open("a") as lines:
+                        lines.write(json.dumps(asdict(outcome)) + "\n")
     return outcomes
 
 
@@ -263,9 +268,7 @@ def main(arguments: list[str]) -> int:
     if not is_installed():
         print("ramps: the real vLLM is not installed here: run `make vllm`", file=sys.stderr)
         return 2
-    outcomes = carry_out([*ramps(chosen.runs, chosen.seed), *healthy_runs(chosen.runs, chosen.seed)])
-    if chosen.out:
-        chosen.out.write_text("".join(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes))
+    outcomes = carry_out([*ramps(chosen.runs, chosen.seed), *healthy_runs(chosen.runs, chosen.seed)], chosen.out)
     result = verdict(outcomes)
     print(f"right cause after the first harm: median {result.median_delay_s:.1f} s of {result.ramps} ramps (gate: {QUICK_S:.0f} s)")
     print(f"forecast before the pool was full with requests waiting: {result.early} of {result.ramps} (gate: {EARLY_SHARE:.0%})")

@@ -40,13 +40,14 @@ class Load:
 
     Units: `prompt_tokens` and `output_tokens` are inclusive bounds, drawn evenly; `prompt_text_bytes` replaces token ids by that much
     text, which the API server has to tokenize; all of it but the end is the same in every request, so that the prefix cache spares the
-    engine the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join, or the rate
-    grows from `rate_from_per_s`.
+    engine the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join (less
+    those that are there at once), or the rate grows from `rate_from_per_s`.
     """
 
     prompt_tokens: tuple[int, int] = (200, 400)
     output_tokens: tuple[int, int] = (100, 200)
     clients: int = 0
+    clients_at_once: int = 0
     rate_per_s: float = 0.0
     rate_from_per_s: float = 0.0
     ramp_s: float = 0.0
@@ -118,7 +119,7 @@ async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
 
 
 async def _client(host: str, port: int, load: Load, dice: random.Random, index: int, until: float, counts: Counts) -> None:
-    await asyncio.sleep(load.ramp_s * index / max(1, load.clients))
+    await asyncio.sleep(load.ramp_s * max(0, index - load.clients_at_once) / max(1, load.clients - load.clients_at_once))
     while time.monotonic() < until:
         await _request(host, port, _body(load, dice), load.stream, counts)
         if load.think_s:
