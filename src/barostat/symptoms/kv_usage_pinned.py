@@ -49,9 +49,7 @@ def judge(window: Window) -> Verdict:
         held_by_pool = light is True and limit is not None and recent_mean(running) < limit
         coarse = holding(together(usage, running, waiting), partial(pinned, light_steps=held_by_pool))
         if coarse.holds:
-            because = (
-                f"requests wait and the pool ({mean:.0%} used) has no room for one more like the {running.last:.0f} running, {coarse.how}"
-            )
+            because = f"requests wait and the pool ({mean:.0%} used) has no room for the next one, {coarse.how}"
             return Present(because, tuple(evidence), min(coarse.confidence, 0.85))
         if coarse.readings >= ENOUGH_READINGS and mean >= PINNED_RATIO:
             return Present(f"the KV pool is full: usage {mean:.0%} on average", tuple(evidence), 0.8)
