@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from barostat.io.processes import tree
 
 _LISTEN = "0A"
+_PROGRAM = re.compile(r"^vllm(?:$|[ .])|^api_server\.py")
 
 
 def engine_behind(port: int, proc: Path = Path("/proc")) -> int | None:
@@ -50,9 +52,6 @@ def _holds(pid: int, sockets: set[str], proc: Path) -> bool:
 
 
 def _is_engine(pid: int, proc: Path) -> bool:
-    if any(entry.name.startswith("VLLM::") for entry in tree(pid, proc)):
-        return True
-    try:
-        return b"vllm" in (proc / str(pid) / "cmdline").read_bytes().lower()
-    except OSError:
-        return False
+    """True if the program is vLLM by name; `kubectl port-forward svc/vllm` and `ssh -L` only have it among their arguments."""
+    found = tree(pid, proc)
+    return any(entry.name.startswith("VLLM::") for entry in found) or bool(found and _PROGRAM.match(found[0].name))

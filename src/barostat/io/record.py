@@ -219,6 +219,8 @@ class _Watcher:
         """
         if self.log is not None:
             self.log.read(final=final)
+            if self.log.digest is None and not self.scrapers and self.observer is None:
+                raise InputError(self.log.problem, "--log")
         if final and self.scrapers and self.log is None and self.observer is None:
             silent = [scraper for scraper in self.scrapers if not scraper.answered]
             if len(silent) == len(self.scrapers):

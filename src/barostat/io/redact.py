@@ -25,6 +25,7 @@ _CONTENT = re.compile(
     rf"(?<![\w.-])(?P<key>[\"']?(?:{_CONTENT_KEY})[\"']?)(?P<between>\s*[=:]\s*)(?P<value>b?(?:{_QUOTED})|\[[\d\s,.-]*\]|[\[{{].*$)",
     re.IGNORECASE,
 )
+_QUOTES = re.compile(r"[=:]\s*b?[\"'\[{]")
 _CONTENT_HINT = re.compile(rf"(?:{_CONTENT_KEY})[\"']?\s*[=:]\s*(?:b?[\"']|\[|\{{)", re.IGNORECASE)
 _SPOKEN = re.compile(
     r"(?P<head>\b(?:prompt|template|decod\w+|tokeniz\w+|pars(?:e|ing)|tool call|input|message|generated|output)\b[^\"'\n]{0,80}:\s*)"
@@ -72,7 +73,10 @@ def _log_line(line: str) -> tuple[str, bool]:
             kept = f"{clean(found['head'])}: {REDACTED}{f', params: SamplingParams({numbers})' if numbers else ''}"
             closed = re.search(r"params|token_ids|finish_reason|lora_request", rest) is not None
             return kept + ('"}' if line.startswith("{") and line.endswith("}") else ""), not closed and rest.count("'") % 2 == 1
-    line = _UVICORN.sub(r'\g<head>0.0.0.0:0\g<between>"\g<method> \g<path>\g<rest>', line)
+    if ' - "' in line:
+        line = _UVICORN.sub(r'\g<head>0.0.0.0:0\g<between>"\g<method> \g<path>\g<rest>', line)
+    if not _QUOTES.search(line):
+        return clean(line), False
     open_end = False
     if _CONTENT_HINT.search(line):
 
@@ -83,8 +87,7 @@ def _log_line(line: str) -> tuple[str, bool]:
             return f"{match['key']}{match['between']}{REDACTED}"
 
         line = _CONTENT.sub(hide, line)
-    if "'" in line or '"' in line:
-        line = _SPOKEN.sub(lambda match: f"{match['head']}{REDACTED}" if len(match["value"]) > 2 else match[0], line)
+    line = _SPOKEN.sub(lambda match: f"{match['head']}{REDACTED}" if len(match["value"]) > 2 else match[0], line)
     return clean(line), open_end
 
 

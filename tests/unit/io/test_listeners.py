@@ -19,7 +19,7 @@ SERVER = "import socket, sys, time\ns = socket.create_server(('127.0.0.1', 0))\n
 def _server(path: Path) -> Iterator[tuple[int, int]]:
     """A process that listens; gives its number and its port."""
     path.write_text(SERVER)
-    started = subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True)
+    started = subprocess.Popen([sys.executable, str(path), "svc/vllm"], stdout=subprocess.PIPE, text=True)
     try:
         assert started.stdout is not None
         yield started.pid, int(started.stdout.readline())

@@ -125,11 +125,15 @@ def test_a_log_that_is_none_is_told_before_anything_else(tmp_path: Path, make: o
         record(Sources(log=tmp_path / "x.log"), 30.0, 5.0)
 
 
-def test_a_binary_log_is_a_problem_and_no_crash(tmp_path: Path) -> None:
-    (tmp_path / "x.log").write_bytes(bytes(range(256)) * 20)
-    recording = record(Sources(log=tmp_path / "x.log"), 0, 1.0)
+def test_a_binary_log_is_a_problem_and_alone_an_error(tmp_path: Path) -> None:
+    log = tmp_path / "x.log"
+    log.write_bytes(bytes(range(256)) * 20)
+    with pytest.raises(InputError, match="x.log was left out: it is binary, not text"):
+        record(Sources(log=log), 0, 1.0)
+    with serving(vllm()) as (port, _):
+        recording = record(Sources((f"localhost:{port}",), log=log), 0, 1.0)
     assert recording.replicas[0].log is None
-    assert recording.problems == (f"{tmp_path / 'x.log'} was left out: it is binary, not text",)
+    assert recording.problems == (f"{log} was left out: it is binary, not text",)
 
 
 def test_a_process_of_the_engine_is_observed() -> None:
