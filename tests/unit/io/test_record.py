@@ -128,7 +128,7 @@ def test_a_log_that_is_none_is_told_before_anything_else(tmp_path: Path, make: o
 def test_a_binary_log_is_a_problem_and_alone_an_error(tmp_path: Path) -> None:
     log = tmp_path / "x.log"
     log.write_bytes(bytes(range(256)) * 20)
-    with pytest.raises(InputError, match="x.log was left out: it is binary, not text"):
+    with pytest.raises(InputError, match=r"x\.log was left out: it is binary, not text"):
         record(Sources(log=log), 0, 1.0)
     with serving(vllm()) as (port, _):
         recording = record(Sources((f"localhost:{port}",), log=log), 0, 1.0)
