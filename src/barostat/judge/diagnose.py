@@ -34,7 +34,7 @@ SURE_ENOUGH = 0.45
 
 
 DEATHS = ("engine-died", "unclassified-error", "gpu-program-error", "process-ended", "health-failing", "crash-looping", "endpoint-silent")
-HARMS = ("timeouts-and-5xx", "tail-latency-up", "throughput-falling", "queue-rejections", "restarts")
+HARMS = ("timeouts-and-5xx", "requests-waiting", "slow-decode", "tail-latency-up", "throughput-falling", "queue-rejections", "restarts")
 FIRST_LOAD_RANK = 30
 """Causes below this rank are failures (a dead card, a refused start), from it on load."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -94,7 +92,10 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
         "Next",
         [
             Text.assemble(
-                (f"{number}. {step.change}", "bold"), ("   (restart)" if step.restarts else "   (live)", "dim"), f"\n   {step.because}"
+                f"{number}. {step.lever}: ",
+                (step.change, "bold"),
+                ("  restarts the engine" if step.restarts else "  live", "dim"),
+                f"\n   {step.because}",
             )
             for number, step in enumerate(steps, 1)
         ],
@@ -108,7 +109,7 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
         parts += _section("Absent", [Text(f"{f.name}: {f.verdict.because}") for f in replica.symptoms if isinstance(f.verdict, Absent)])
     parts += _section("Notes", [Text(problem, style="yellow") for problem in replica.problems])
     if not wide:
-        parts.append(_line("", Text(f"All of it: -o wide. What a name means: barostat explain {replica.diagnosis.cause}", style="dim")))
+        parts.append(_line("", Text(f"\nAll of it: -o wide. What a name means: barostat explain {replica.diagnosis.cause}", style="dim")))
     return Padding(Group(*parts), (1, 0, 0, 0))
 
 
@@ -121,7 +122,8 @@ def _line(label: str, value: RenderableType) -> Table:
 
 
 def _section(label: str, rows: list[Text]) -> list[RenderableType]:
-    return [_line(label if number == 0 else "", row) for number, row in enumerate(rows)]
+    lines: list[RenderableType] = [_line(label if number == 0 else "", row) for number, row in enumerate(rows)]
+    return [Text(), *lines] if lines else []
 
 
 def _finding(finding: SymptomFinding, *, wide: bool) -> Text:
@@ -131,15 +133,7 @@ def _finding(finding: SymptomFinding, *, wide: bool) -> Text:
     if verdict.evidence and wide:
         for item in verdict.evidence:
             text.append(f"\n{evidence_words(item)}", style="dim")
-    elif verdict.evidence:
-        first = verdict.evidence[0]
-        text.append(f"  {_short_source(first.source)}, {first.age_s:.0f} s old", style="dim")
     return text
-
-
-def _short_source(source: str) -> str:
-    """The name of the metric, file or object without its labels and path."""
-    return re.split(r"[{;]| \(", source, maxsplit=1)[0].removeprefix("all of ").rsplit("/", 1)[-1]
 
 
 def evidence_words(item: Evidence) -> str:

@@ -22,6 +22,8 @@ HARM = (
     "kv-capacity-waiting",
     "kv-head-of-line-blocked",
     "slots-full",
+    "requests-waiting",
+    "slow-decode",
     "prefill-budget-saturated",
     "throughput-falling",
     "tokens-stalled",

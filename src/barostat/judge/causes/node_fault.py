@@ -45,7 +45,7 @@ def judge(case: Case) -> Judgement:
             )
     clear = tuple(name for name in names if case.absent(name))
     if clear:
-        return Cleared(case.because(*clear[:2]))
+        return Cleared(case.because(clear[0]))
     return Open("neither the card's state nor a kernel log was given", case.missing("gpu-throttled", "gpu-ecc", "gpu-xid"))
 
 
