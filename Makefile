@@ -30,7 +30,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 
 test: $(STAMP) $(if $(filter true,$(CI)),vllm) ## every test; with CI=true the real vLLM is set up first and must be there
 	$(MAKE) check
-	$(BIN)/pytest tests/integration
+	$(BIN)/pytest -rs tests/parity tests/integration
 
 demo: $(STAMP) ## bring an engine into KV pressure and diagnose it: the real vLLM after `make vllm`, else a recorded bundle
 	$(BIN)/python dev/demo.py
