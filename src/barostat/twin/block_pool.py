@@ -1,0 +1,141 @@
+"""The free blocks in the order in which they are reused, and which of them still hold a known prefix.
+
+    head                                                          tail
+    | unhashed: last freed first (LIFO) | hashed: first freed first |       get: from the head; a hashed block loses its prefix
+      ^ freed without a hash              ^ hit: taken out of the middle  ^ freed with a hash
+
+Since unhashed blocks join only at the head and hashed ones only at the tail, the two parts never mix. The unhashed part is kept
+as a stack, the hashed part as a queue in which a block taken out of the middle leaves a stale entry behind: its earliest.
+
+Source: vLLM 0.32.0, BlockPool and FreeKVCacheBlockQueue; before 0.23.0 every freed block joined at the tail.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+NULL_BLOCK = 0
+
+
+class BlockPool:
+    """Blocks 1 to kv_blocks-1 (block 0 is the null block), who holds them and what they are known to hold."""
+
+    def __init__(self, kv_blocks: int, *, unhashed_first: bool = True) -> None:
+        self.kv_blocks = kv_blocks
+        self.free_blocks = kv_blocks - 1
+        self._unhashed_first = unhashed_first
+        self._stack = list(range(kv_blocks - 1, 0, -1))
+        self._queue: deque[int] = deque()
+        self._stale = [0] * kv_blocks
+        self._stale_entries = 0
+        self._holders = [0] * kv_blocks
+        self._key_of: list[int | None] = [None] * kv_blocks
+        self._by_key: dict[int, int | dict[int, None]] = {}
+
+    def get(self, count: int) -> list[int]:
+        """That many blocks from the head of the free list; each forgets what it held. The caller has checked that they are there."""
+        stack, keys, holders = self._stack, self._key_of, self._holders
+        if count <= len(stack):
+            split = len(stack) - count
+            taken = stack[split:]
+            del stack[split:]
+            taken.reverse()
+        else:
+            taken = stack[::-1]
+            stack.clear()
+            taken.extend(self._shift(count - len(taken)))
+        self.free_blocks -= count
+        for block in taken:
+            holders[block] = 1
+            if keys[block] is not None:
+                self._forget(block)
+        return taken
+
+    def _shift(self, count: int) -> list[int]:
+        queue, stale = self._queue, self._stale
+        taken: list[int] = []
+        if not self._stale_entries:
+            return [queue.popleft() for _ in range(count)]
+        while len(taken) < count:
+            block = queue.popleft()
+            if stale[block]:
+                stale[block] -= 1
+                self._stale_entries -= 1
+            else:
+                taken.append(block)
+        return taken
+
+    def touch(self, blocks: Iterable[int]) -> None:
+        """One more holder for each block; those that were free leave the free list."""
+        for block in blocks:
+            if block == NULL_BLOCK:
+                continue
+            if not self._holders[block]:
+                self._stale[block] += 1
+                self._stale_entries += 1
+                self.free_blocks -= 1
+            self._holders[block] += 1
+
+    def free(self, blocks: Iterable[int]) -> None:
+        """One holder less for each block; those without any join the free list, in this order."""
+        holders, keys = self._holders, self._key_of
+        unhashed: list[int] = []
+        hashed: list[int] = []
+        for block in blocks:
+            if block == NULL_BLOCK:
+                continue
+            holders[block] -= 1
+            if not holders[block]:
+                if keys[block] is None and self._unhashed_first:
+                    unhashed.append(block)
+                else:
+                    hashed.append(block)
+        unhashed.reverse()
+        self._stack.extend(unhashed)
+        self._queue.extend(hashed)
+        self.free_blocks += len(unhashed) + len(hashed)
+
+    def is_free(self, block: int) -> bool:
+        """True if nobody holds the block (it may still be found in the prefix cache)."""
+        return block != NULL_BLOCK and not self._holders[block]
+
+    def register(self, block: int, key: int) -> None:
+        """The block is now found under the key, after those that already are."""
+        self._key_of[block] = key
+        found = self._by_key.get(key)
+        if found is None:
+            self._by_key[key] = block
+        elif isinstance(found, dict):
+            found[block] = None
+        else:
+            self._by_key[key] = {found: None, block: None}
+
+    def find(self, key: int) -> int | None:
+        """The block that holds that prefix; the earliest registered of several; None where none does."""
+        found = self._by_key.get(key)
+        return next(iter(found)) if isinstance(found, dict) else found
+
+    def _forget(self, block: int) -> None:
+        key = self._key_of[block]
+        self._key_of[block] = None
+        if key is None:
+            return
+        found = self._by_key[key]
+        if isinstance(found, dict):
+            del found[block]
+            if found:
+                return
+        del self._by_key[key]
+
+    def free_block_ids(self) -> list[int]:
+        """The free list from its head."""
+        listed = self._stack[::-1]
+        stale: dict[int, int] = {}
+        for block in self._queue:
+            seen = stale.get(block, 0)
+            if seen < self._stale[block]:
+                stale[block] = seen + 1
+            else:
+                listed.append(block)
+        return listed

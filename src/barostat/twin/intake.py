@@ -1,0 +1,107 @@
+"""From rows to requests: what the front end lets in, and what it answers 400 or 503.
+
+Source: vLLM 0.32.0, AsyncLLM.check_admission (queue limits, 0.29.0 and later), the context-length checks of the API server.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from barostat.twin.content import Contents
+from barostat.twin.request import Request, Row
+from barostat.twin.settings import Settings
+
+NS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A request that never reached the scheduler."""
+
+    request_id: str
+    at_s: float
+    status: int
+    reason: str
+
+
+def arrival_ns(row: Row) -> int:
+    """When the row arrives, in whole nanoseconds: what is written in decimals is met exactly."""
+    return round(row.arrival_s * NS)
+
+
+class Intake:
+    """The rows still to come, in the order of arrival (rows of one instant in their given order)."""
+
+    def __init__(self, settings: Settings, rows: Iterable[Row]) -> None:
+        self._settings = settings
+        self._contents = Contents(settings.hash_tokens)
+        self._rows = deque(sorted(((arrival_ns(row), row) for row in rows), key=lambda pair: pair[0]))
+        self.rejections: list[Rejection] = []
+        self.clamped = 0
+        self.unfinished = 0
+        self.prefill_tokens = 0
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next row arrives; None after the last."""
+        return self._rows[0][0] if self._rows else None
+
+    def until(self, now_ns: int) -> list[tuple[int, Request]]:
+        """The requests that have arrived by now and were let in, each with its arrival."""
+        arrived = []
+        while self._rows and self._rows[0][0] <= now_ns:
+            at_ns, row = self._rows.popleft()
+            output = self._output_limit(row)
+            refused = self._refusal(row, output)
+            if refused:
+                self.rejections.append(Rejection(row.request_id, row.arrival_s, *refused))
+                continue
+            self.unfinished += 1
+            self.prefill_tokens += row.input_tokens
+            arrived.append((at_ns, self._request(row, output)))
+        return arrived
+
+    def first_token(self, request: Request) -> None:
+        """The request is through its prefill, as the front end sees it."""
+        self.prefill_tokens -= request.prompt_tokens
+
+    def finished(self) -> None:
+        """One request is done."""
+        self.unfinished -= 1
+
+    def _output_limit(self, row: Row) -> int:
+        room = self._settings.max_model_len - row.input_tokens
+        if self._settings.behaviour.output_clamped and 0 < room < row.output_tokens:
+            self.clamped += 1
+            return room
+        return row.output_tokens
+
+    def _refusal(self, row: Row, output_tokens: int) -> tuple[int, str] | None:
+        settings = self._settings
+        if row.input_tokens + output_tokens > settings.max_model_len:
+            return 400, "context-length"
+        if settings.max_queued_requests is not None and self.unfinished + 1 > settings.max_queued_requests:
+            return 503, "max_num_queued_reqs"
+        if settings.max_queued_tokens is not None and self.prefill_tokens >= settings.max_queued_tokens:
+            return 503, "max_num_queued_tokens"
+        return None
+
+    def _request(self, row: Row, output_tokens: int) -> Request:
+        shared: Sequence[int] = ()
+        if self._settings.prefix_caching:
+            if row.prompt_token_ids is not None:
+                shared = self._contents.of_tokens(row.prompt_token_ids)
+            elif row.hash_ids is not None:
+                shared = self._contents.of_hash_ids(row.hash_ids, row.id_tokens or self._settings.hash_tokens, row.input_tokens)
+        return Request(
+            request_id=row.request_id,
+            arrival_s=row.arrival_s,
+            prompt_tokens=row.input_tokens,
+            output_limit=output_tokens,
+            priority=row.priority,
+            own_key=self._contents.own(),
+            shared_keys=tuple(shared),
+            groups=len(self._settings.groups),
+        )

@@ -1,0 +1,83 @@
+"""A request on its way through the scheduler, and the row of a workload that it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One request of a workload. Without ids its prompt shares no prefix with any other.
+
+    Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens that one of `hash_ids` stands for.
+    """
+
+    request_id: str
+    arrival_s: float
+    input_tokens: int
+    output_tokens: int
+    priority: int = 0
+    prompt_token_ids: tuple[int, ...] | None = None
+    hash_ids: tuple[int, ...] | None = None
+    id_tokens: int | None = None
+    session_id: str | None = None
+
+
+class State(IntEnum):
+    """Where a request is."""
+
+    WAITING = 0
+    RUNNING = 1
+    PREEMPTED = 2
+    FINISHED = 3
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """What the scheduler knows of one request. Mutable: the scheduler owns it.
+
+    `tokens` = prompt and output so far; `computed_tokens` is advanced when a step is scheduled; `placeholders` are output tokens
+    scheduled and not yet known (asynchronous scheduling); `blocks[g]` is the block table of group g, 0 the null block, and
+    `hashed_blocks[g]` how many of its leading blocks have been offered to the prefix cache. `lost_tokens` is what the last preemption
+    threw away.
+    """
+
+    request_id: str
+    arrival_s: float
+    prompt_tokens: int
+    output_limit: int
+    priority: int
+    own_key: int
+    shared_keys: tuple[int, ...]
+    groups: int
+    tokens: int = 0
+    computed_tokens: int = 0
+    placeholders: int = 0
+    in_flight_tokens: int = 0
+    stale_tokens: int = 0
+    preemptions: int = 0
+    lost_tokens: int = 0
+    state: State = State.WAITING
+    shared_boundary_tokens: int = 0
+    blocks: list[list[int]] = field(default_factory=list)
+    hashed_blocks: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tokens = self.prompt_tokens
+        self.blocks = [[] for _ in range(self.groups)]
+        self.hashed_blocks = [0] * self.groups
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens generated so far."""
+        return self.tokens - self.prompt_tokens
+
+    def key(self, index: int) -> int:
+        """The content key of hash block `index`."""
+        return self.shared_keys[index] if index < len(self.shared_keys) else self.own_key + index
+
+    @property
+    def order(self) -> tuple[int, float, str]:
+        """Place in a queue by priority: lower is earlier."""
+        return (self.priority, self.arrival_s, self.request_id)

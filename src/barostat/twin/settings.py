@@ -1,0 +1,195 @@
+"""What the scheduler is configured with, and how its version decides: everything that a decision may depend on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from barostat.core.errors import InputError
+from barostat.core.units import ceil_div
+from barostat.core.version import EngineVersion, parse_version
+
+Policy = Literal["fcfs", "priority"]
+DEFAULT_VERSION = "0.32.0"
+OLDEST = "0.12.0"  # before it a victim stayed in the step that preempted it
+
+
+@dataclass(frozen=True, slots=True)
+class KvGroup:
+    """Layers that share a block table. `window_tokens` is None for full attention, else the length of the sliding window."""
+
+    block_tokens: int
+    window_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """The decisions that changed between versions, one switch each.
+
+    Source: the wheels 0.12.0 to 0.33.0, vllm/v1/core/sched/scheduler.py, kv_cache_manager.py, block_pool.py.
+    """
+
+    full_sequence_gate: bool = True
+    window_admission_cap: bool = True
+    unhashed_reused_first: bool = True
+    watermark: bool = True
+    window_freed_when_processed: bool = True
+    sparse_window_cache: bool = True
+    queue_limits: bool = True
+    active_limit: bool = True
+    lone_request_unthrottled: bool = True
+    output_clamped: bool = True
+    self_preempted_skips_on: bool = False
+
+    @classmethod
+    def of(cls, version: EngineVersion) -> Behaviour:
+        """How that version decides."""
+        since = version.at_least
+        return cls(
+            full_sequence_gate=since("0.19.0"),
+            window_admission_cap=since("0.20.0"),
+            unhashed_reused_first=since("0.23.0"),
+            watermark=since("0.24.0"),
+            window_freed_when_processed=since("0.26.0"),
+            sparse_window_cache=since("0.30.0"),
+            queue_limits=since("0.29.0"),
+            active_limit=since("0.31.0"),
+            lone_request_unthrottled=since("0.31.0"),
+            output_clamped=since("0.32.0"),
+            self_preempted_skips_on=since("0.33.0"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One engine's scheduling configuration, resolved. `kv_blocks` counts the null block, as the engine does.
+
+    Units: blocks, tokens, requests; `watermark_ratio` is a share of `kv_blocks`.
+    Source: vLLM 0.32.0, SchedulerConfig and CacheConfig.
+    """
+
+    kv_blocks: int
+    groups: tuple[KvGroup, ...] = (KvGroup(16),)
+    max_model_len: int = 2**20
+    max_num_seqs: int = 256
+    max_num_batched_tokens: int = 2048
+    max_num_active_seqs: int | None = None
+    long_prefill_token_threshold: int = 0
+    watermark_ratio: float = 0.0
+    policy: Policy = "fcfs"
+    prefix_caching: bool = True
+    chunked_prefill: bool = True
+    async_scheduling: bool = False
+    reserve_full_isl: bool = True
+    max_queued_requests: int | None = None
+    max_queued_tokens: int | None = None
+    behaviour: Behaviour = Behaviour()
+
+    @property
+    def usable_blocks(self) -> int:
+        """Blocks that requests can hold: all but the null block."""
+        return self.kv_blocks - 1
+
+    @property
+    def hash_tokens(self) -> int:
+        """Tokens that one block hash covers: the largest size that divides every group's block."""
+        return math.gcd(*(group.block_tokens for group in self.groups))
+
+    @property
+    def aligned_tokens(self) -> int:
+        """Hits of the prefix cache end at multiples of this."""
+        return math.lcm(*(group.block_tokens for group in self.groups))
+
+    @property
+    def watermark_blocks(self) -> int:
+        """Blocks left free when a request is admitted beside others."""
+        return int(self.watermark_ratio * self.kv_blocks)
+
+    @property
+    def running_limit(self) -> int:
+        """Requests that may run at once."""
+        return self.max_num_seqs if self.max_num_active_seqs is None else self.max_num_active_seqs
+
+    @property
+    def in_flight_tokens(self) -> int:
+        """Tokens that can be scheduled and not yet taken in: what a window's admission has to reserve for."""
+        both = self.async_scheduling and self.behaviour.window_freed_when_processed
+        return self.max_num_batched_tokens * (2 if both else 1)
+
+    def admission_cap_blocks(self, group: KvGroup) -> int | None:
+        """Most blocks that admission counts for one request in that group; None for no cap."""
+        if group.window_tokens is None or not self.behaviour.window_admission_cap:
+            return None
+        held = min(group.window_tokens - 1 + self.in_flight_tokens, self.max_model_len)
+        return ceil_div(held, group.block_tokens) + 1
+
+    def fits(self, length_tokens: int) -> bool:
+        """True if one request of that length, alone, can be held whole: what the engine asks of max_model_len when it starts."""
+        blocks = 0
+        for group in self.groups:
+            need, cap = ceil_div(length_tokens, group.block_tokens), self.admission_cap_blocks(group)
+            blocks += need if cap is None else min(need, cap)
+        return blocks <= self.usable_blocks
+
+
+def for_version(settings: Settings, version: str = DEFAULT_VERSION) -> Settings:
+    """The settings as that version resolves them: what it lacks is off, what it decides otherwise is switched.
+
+    Errors: InputError where the version is unknown or too old, or where the engine would refuse the settings.
+    """
+    known = parse_version(version)
+    if known is None or known.before(OLDEST):
+        raise InputError(f"the twin knows vLLM {OLDEST} and later, not {version!r}", "engine version")
+    behaviour = Behaviour.of(known)
+    refused = (
+        ("max_num_active_seqs", settings.max_num_active_seqs is not None and not behaviour.active_limit, "0.31.0"),
+        ("max_queued_requests", settings.max_queued_requests is not None and not behaviour.queue_limits, "0.29.0"),
+        ("max_queued_tokens", settings.max_queued_tokens is not None and not behaviour.queue_limits, "0.29.0"),
+        ("watermark", settings.watermark_ratio > 0 and not behaviour.watermark, "0.24.0"),
+    )
+    for name, wrong, since in refused:
+        if wrong:
+            raise InputError(f"vLLM {version} has no such setting; it came with {since}", name)
+    resolved = replace(settings, behaviour=behaviour, reserve_full_isl=settings.reserve_full_isl and behaviour.full_sequence_gate)
+    check(resolved)
+    return resolved
+
+
+def check(settings: Settings) -> None:
+    """Nothing, where an engine would start its scheduler with these settings.
+
+    Errors: InputError naming the setting.
+    """
+    positive = {
+        "block size": min(group.block_tokens for group in settings.groups) if settings.groups else 0,
+        "max_model_len": settings.max_model_len,
+        "max_num_seqs": settings.max_num_seqs,
+        "max_num_batched_tokens": settings.max_num_batched_tokens,
+        "max_num_active_seqs": settings.running_limit,
+    }
+    for name, value in positive.items():
+        if value < 1:
+            raise InputError(f"must be at least 1, not {value}", name)
+    if settings.kv_blocks < 2:
+        raise InputError(f"must be at least 2 (block 0 is the null block), not {settings.kv_blocks}", "kv blocks")
+    if not 0 <= settings.watermark_ratio < 1:
+        raise InputError(f"must be at least 0 and below 1, not {settings.watermark_ratio:g}", "watermark")
+    if settings.policy not in ("fcfs", "priority"):
+        raise InputError(f"must be fcfs or priority, not {settings.policy!r}", "policy")
+    if settings.max_num_batched_tokens < settings.max_num_seqs:
+        raise InputError(
+            f"{settings.max_num_batched_tokens} is below max_num_seqs {settings.max_num_seqs}: vLLM refuses it", "max_num_batched_tokens"
+        )
+    if settings.running_limit > settings.max_num_seqs:
+        raise InputError(f"{settings.running_limit} is above max_num_seqs {settings.max_num_seqs}: vLLM refuses it", "max_num_active_seqs")
+    if not 0 <= settings.long_prefill_token_threshold <= settings.max_model_len:
+        raise InputError("must be 0 (off) to max_model_len", "long_prefill_token_threshold")
+    if not settings.chunked_prefill and settings.max_num_batched_tokens < settings.max_model_len:
+        raise InputError(
+            f"{settings.max_num_batched_tokens} is below max_model_len {settings.max_model_len}: without chunked prefill vLLM refuses it",
+            "max_num_batched_tokens",
+        )
+    for name, limit in (("max_queued_requests", settings.max_queued_requests), ("max_queued_tokens", settings.max_queued_tokens)):
+        if limit is not None and limit < 0:
+            raise InputError(f"must be 0 or more, not {limit}", name)

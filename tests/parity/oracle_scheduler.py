@@ -1,0 +1,170 @@
+"""Runs inside the environment of the real vLLM: its own scheduler, step after step, on CPU, without a model.
+
+Reads one JSON case per line on stdin: {"settings": {...}, "groups": [[block tokens, window or null], ...], "rows": [...], "steps": most}.
+Writes one JSON line per case: {"steps": [[step, [[id, tokens], ...], [preempted], running, waiting, [free block ids]], ...],
+"rejected": [[id, reason], ...], "finished": [[id, step], ...]}. A row is visible to the first step whose number is its arrival or more.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, VllmConfig
+from vllm.config.device import DeviceConfig
+from vllm.sampling_params import SamplingParams
+from vllm.utils.hashing import sha256
+from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash, resolve_kv_cache_block_sizes
+from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.engine.async_llm import AsyncLLM
+from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec, SlidingWindowSpec
+from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.request import Request
+from vllm.v1.structured_output import StructuredOutputManager
+
+TINY = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1,
+    "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 128, "max_position_embeddings": 1048576, "torch_dtype": "float32",
+}  # fmt: skip
+
+
+def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any:
+    """The real scheduler with that configuration."""
+    scheduling = SchedulerConfig(
+        max_num_seqs=settings["max_num_seqs"], max_num_batched_tokens=settings["max_num_batched_tokens"],
+        max_num_active_seqs=settings["max_num_active_seqs"], max_model_len=settings["max_model_len"], is_encoder_decoder=False,
+        enable_chunked_prefill=settings["chunked_prefill"], async_scheduling=settings["async_scheduling"], policy=settings["policy"],
+        watermark=settings["watermark_ratio"], scheduler_reserve_full_isl=settings["reserve_full_isl"],
+        long_prefill_token_threshold=settings["long_prefill_token_threshold"],
+        max_num_queued_reqs=settings["max_queued_requests"], max_num_queued_tokens=settings["max_queued_tokens"],
+    )  # fmt: skip
+    model = ModelConfig(model=str(folder), skip_tokenizer_init=True, dtype="float32", max_model_len=settings["max_model_len"], seed=0)
+    cache = CacheConfig(block_size=groups[0][0], enable_prefix_caching=settings["prefix_caching"])
+    config = VllmConfig(scheduler_config=scheduling, model_config=model, cache_config=cache, device_config=DeviceConfig(device="cpu"))
+    # What a platform without GPU switches off is asked for all the same: only the scheduler runs here.
+    config.scheduler_config.async_scheduling = settings["async_scheduling"]
+    config.scheduler_config.enable_chunked_prefill = settings["chunked_prefill"]
+    config.cache_config.enable_prefix_caching = settings["prefix_caching"]
+    config.cache_config.block_size = groups[0][0]
+    config.cache_config.num_gpu_blocks = settings["kv_blocks"]
+    pool = KVCacheConfig(
+        num_blocks=settings["kv_blocks"],
+        kv_cache_tensors=[],
+        kv_cache_groups=[KVCacheGroupSpec([f"layer{index}"], _spec(*group)) for index, group in enumerate(groups)],
+        prefix_cache_retention_interval=0,
+    )
+    block_size, hash_size = resolve_kv_cache_block_sizes(pool, config)
+    kind = AsyncScheduler if settings["async_scheduling"] else Scheduler
+    return kind(
+        vllm_config=config, kv_cache_config=pool, structured_output_manager=StructuredOutputManager(config), block_size=block_size,
+        hash_block_size=hash_size, log_stats=False,
+    )  # fmt: skip
+
+
+def _spec(block: int, window: int | None) -> Any:
+    if window is None:
+        return FullAttentionSpec(block_size=block, num_kv_heads=1, head_size=1, dtype=torch.float32)
+    return SlidingWindowSpec(block_size=block, num_kv_heads=1, head_size=1, dtype=torch.float32, sliding_window=window)
+
+
+def free_list(scheduler: Any) -> list[int]:
+    """The ids of the free blocks from the head of the list."""
+    block = scheduler.kv_cache_manager.block_pool.free_block_queue.fake_free_list_head.next_free_block
+    found = []
+    while block.next_free_block is not None:
+        found.append(block.block_id)
+        block = block.next_free_block
+    return found
+
+
+def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Every step of that case."""
+    scheduler = make(folder, case["settings"], case["groups"])
+    hasher = get_request_block_hasher(scheduler.hash_block_size, sha256) if case["settings"]["prefix_caching"] else None
+    rows = sorted(case["rows"], key=lambda row: row["arrival_s"])
+    prefilling: dict[str, int] = {}
+    frontend = SimpleNamespace(
+        scheduler_config=scheduler.scheduler_config,
+        admission_stats=None,
+        get_num_unfinished_requests=lambda: len(scheduler.requests),
+        get_num_queued_tokens=lambda: sum(prefilling.values()),
+        _record_admission_rejection=lambda reason: reasons.append(reason),
+    )
+    reasons: list[str] = []
+    rejected: list[list[str]] = []
+    finished: list[list[Any]] = []
+    lines: list[list[Any]] = []
+    generated = 10**6
+    flight: tuple[Any, list[bool], int] | None = None
+
+    def take_in(output: Any, samples: list[bool], step: int) -> None:
+        nonlocal generated
+        ids = list(output.num_scheduled_tokens)
+        tokens = []
+        for name, sampled in zip(ids, samples, strict=True):
+            generated += 1
+            tokens.append([generated] if sampled else [])
+            if sampled:
+                prefilling.pop(name, None)
+        before = set(scheduler.requests)
+        scheduler.update_from_output(
+            output, ModelRunnerOutput(req_ids=ids, req_id_to_index={name: at for at, name in enumerate(ids)}, sampled_token_ids=tokens)
+        )
+        finished.extend([name, step] for name in sorted(before - set(scheduler.requests)))
+
+    at = 0
+    for step in range(case["steps"]):
+        while at < len(rows) and rows[at]["arrival_s"] <= step:
+            row = rows[at]
+            at += 1
+            try:
+                AsyncLLM.check_admission(frontend, 1, row["request_id"])
+            except Exception:
+                rejected.append([row["request_id"], reasons[-1]])
+                continue
+            params = SamplingParams(max_tokens=row["output_tokens"], ignore_eos=True)
+            scheduler.add_request(
+                Request(
+                    request_id=row["request_id"], prompt_token_ids=row["prompt_token_ids"], sampling_params=params, pooling_params=None,
+                    block_hasher=hasher, priority=row.get("priority", 0), arrival_time=row["arrival_s"],
+                )
+            )  # fmt: skip
+            prefilling[row["request_id"]] = len(row["prompt_token_ids"])
+        output = scheduler.schedule()
+        samples = [not scheduler.requests[name].is_prefill_chunk for name in output.num_scheduled_tokens]
+        if output.num_scheduled_tokens or output.preempted_req_ids:
+            lines.append(
+                [step, list(output.num_scheduled_tokens.items()), sorted(output.preempted_req_ids or ()), len(scheduler.running),
+                 len(scheduler.waiting) + len(scheduler.kv_holding_waiting), free_list(scheduler)]
+            )  # fmt: skip
+        if not case["settings"]["async_scheduling"]:
+            take_in(output, samples, step)
+        else:
+            if flight is not None:
+                take_in(*flight)
+            flight = (output, samples, step)
+        if at == len(rows) and not scheduler.requests:
+            break
+    return {"steps": lines, "rejected": rejected, "finished": finished}
+
+
+def main() -> None:
+    """One line out for each line in."""
+    logging.disable(logging.CRITICAL)
+    init_none_hash(sha256)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "config.json").write_text(json.dumps(TINY))
+        for line in sys.stdin:
+            print(json.dumps(run(json.loads(line), folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Random configurations and workloads for the scheduler's parity: small pools, so that they queue, preempt, evict and hit."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict
+from typing import Any
+
+from barostat.core.units import ceil_div
+from barostat.twin.request import Row
+from barostat.twin.run import EverySteps, StepLine, Steps
+from barostat.twin.scheduler import Scheduler
+from barostat.twin.settings import KvGroup, Settings, check
+
+LAYOUTS: tuple[tuple[KvGroup, ...], ...] = (
+    (KvGroup(16),), (KvGroup(4),), (KvGroup(8, 20),), (KvGroup(16), KvGroup(16, 40)), (KvGroup(8, 24), KvGroup(8)),
+    (KvGroup(8), KvGroup(8, 16), KvGroup(8, 16)), (KvGroup(16), KvGroup(8, 30)), (KvGroup(8, 20), KvGroup(16)),
+    (KvGroup(8, 12), KvGroup(8, 40)), (KvGroup(8), KvGroup(16, 33), KvGroup(8, 9)), (KvGroup(16, 50), KvGroup(16, 50)),
+)  # fmt: skip
+
+
+def case(seed: int) -> tuple[Settings, list[Row]]:
+    """The settings and the rows of that seed; every request fits in the pool alone."""
+    dice = random.Random(seed)
+    groups = LAYOUTS[0] if dice.random() < 0.45 else dice.choice(LAYOUTS)
+    usable = dice.randint(10, 80) * len(groups)
+    max_model_len = dice.choice((64, 100, 160, 256, 400))
+    slots = dice.choice((1, 2, 3, 4, 8, 16, 32))
+    chunked = dice.random() < 0.9
+    batched = max(slots, dice.choice((16, 32, 48, 64, 128, 256, 512)) if chunked else max_model_len + dice.choice((0, 64)))
+    draft = Settings(
+        kv_blocks=usable + 1, groups=groups, max_model_len=max_model_len, max_num_seqs=slots, max_num_batched_tokens=batched,
+        max_num_active_seqs=dice.choice((None, None, None, max(1, slots // 2))),
+        long_prefill_token_threshold=dice.choice((0, 0, 0, 24, 48)), watermark_ratio=dice.choice((0.0, 0.0, 0.02, 0.05, 0.1)),
+        policy=dice.choice(("fcfs", "fcfs", "priority")), prefix_caching=dice.random() < 0.6, chunked_prefill=chunked,
+        async_scheduling=dice.random() < 0.5, reserve_full_isl=dice.random() < 0.7,
+        max_queued_requests=dice.choice((None, None, None, slots + dice.randint(0, 6))),
+        max_queued_tokens=dice.choice((None, None, None, dice.choice((100, 300, 1000)))),
+    )  # fmt: skip
+    need = sum(ceil_div(max_model_len, group.block_tokens) for group in groups)
+    if need > usable:
+        draft = _replaced(draft, max_model_len=max(32, min(max_model_len, usable // len(groups) * min(g.block_tokens for g in groups))))
+    check(draft)
+    return draft, _rows(dice, draft)
+
+
+def _replaced(settings: Settings, **values: Any) -> Settings:
+    return Settings(**{**{name: getattr(settings, name) for name in Settings.__slots__}, **values})
+
+
+def _rows(dice: random.Random, settings: Settings) -> list[Row]:
+    prefixes = [[dice.randrange(1000) for _ in range(settings.max_model_len)] for _ in range(dice.randint(1, 4))]
+    spread = dice.choice((0, 1, 3, 8))
+    at, rows = 0, []
+    for index in range(dice.randint(4, 40)):
+        at += dice.randint(0, spread)
+        total = dice.randint(4, settings.max_model_len)
+        prompt = max(1, min(total - 1, dice.choice((dice.randint(1, total), dice.randint(1, max(1, total // 3))))))
+        shared = dice.choice((0, 0, prompt // 2, prompt, dice.randint(0, prompt)))
+        tokens = dice.choice(prefixes)[:shared] + [10_000 + index * 1000 + place for place in range(prompt - shared)]
+        output = dice.randint(1, total - prompt)
+        rows.append(Row(str(index), float(at), prompt, output, dice.choice((0, 0, 1, 2)), tuple(tokens)))
+    return rows
+
+
+def as_json(settings: Settings, rows: list[Row], steps: int) -> dict[str, Any]:
+    """The case as the oracle reads it."""
+    plain = {name: getattr(settings, name) for name in Settings.__slots__ if name not in ("groups", "behaviour")}
+    return {
+        "settings": plain,
+        "groups": [[group.block_tokens, group.window_tokens] for group in settings.groups],
+        "rows": [{**asdict(row), "prompt_token_ids": list(row.prompt_token_ids or ())} for row in rows],
+        "steps": steps,
+    }
+
+
+def ours(settings: Settings, rows: list[Row]) -> dict[str, Any]:
+    """What the twin does with the case, in the oracle's words."""
+    lines: list[list[Any]] = []
+
+    def watch(line: StepLine, scheduler: Scheduler) -> None:
+        free = scheduler.kv.pool.free_block_ids()
+        assert len(free) == line.free_blocks
+        scheduled = [[name, count] for name, count in line.scheduled.items()]
+        lines.append([line.step, scheduled, sorted(line.preempted), line.running, line.waiting, free])
+
+    run = Steps(settings, rows, EverySteps(10**9), watch)
+    outcome = run.run()
+    return {
+        "steps": lines,
+        "rejected": [[rejection.request_id, rejection.reason] for rejection in outcome.rejections],
+        "finished": sorted([life.request_id, life.finished_ns // 10**9 - 1] for life in outcome.lives if life.finished_ns is not None),
+        "stuck": outcome.stuck,
+    }

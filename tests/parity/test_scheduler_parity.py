@@ -1,0 +1,58 @@
+"""The twin's scheduler against the real one of vLLM 0.32.0: every step of random workloads, to the order of the free blocks."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.parity.scheduler_cases import as_json, case, ours  # noqa: E402
+
+PYTHON = ROOT / ".vllm" / "bin" / "python"
+ORACLE = Path(__file__).with_name("oracle_scheduler.py")
+MOST_STEPS = 50_000
+FIXED = range(100)
+FRESH = int(os.environ.get("BAROSTAT_PARITY_CASES", "50"))
+BASE = int(os.environ.get("BAROSTAT_PARITY_SEED", random.SystemRandom().randrange(10**9)))
+
+pytestmark = [pytest.mark.real, pytest.mark.skipif(not PYTHON.exists(), reason="no real vLLM here (make vllm)")]
+
+
+def _real(cases: list[tuple[Settings, list[Row]]]) -> list[dict[str, Any]]:
+    """What the real scheduler does with each case."""
+    lines = "".join(json.dumps(as_json(*one, MOST_STEPS)) + "\n" for one in cases)
+    done = subprocess.run([str(PYTHON), str(ORACLE)], input=lines, capture_output=True, text=True, timeout=3600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("seeds", [FIXED, range(BASE, BASE + FRESH)], ids=["fixed", "fresh"])
+def test_every_step_is_the_real_ones(seeds: range) -> None:
+    cases = [case(seed) for seed in seeds]
+    steps = preempted = 0
+    for seed, one, real in zip(seeds, cases, _real(cases), strict=True):
+        mine = ours(*one)
+        shown = [line for line in real["steps"] if line[1]]
+        for ours_at, real_at in zip(mine["steps"], shown, strict=False):
+            assert ours_at == real_at, f"case {seed} (BAROSTAT_PARITY_SEED={BASE}): {one[0]}"
+        assert len(mine["steps"]) == len(shown), f"case {seed}: another number of steps; {one[0]}"
+        assert mine["rejected"] == real["rejected"], f"case {seed}: other rejections; {one[0]}"
+        assert mine["finished"] == sorted(real["finished"]), f"case {seed}: other ends; {one[0]}"
+        assert not mine["stuck"], f"case {seed}: {mine['stuck']}"
+        steps += len(shown)
+        preempted += sum(len(line[2]) for line in real["steps"])
+    print(f"{len(cases)} cases from seed {seeds.start}: {steps} steps, {preempted} preemptions, all equal")
+    assert preempted
+    assert steps
