@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -71,6 +72,7 @@ class Seen:
     cause: str
     confidence: float
     exhaustion_s: float | None
+    because: str
 
 
 @dataclass(slots=True)
@@ -110,8 +112,8 @@ class Outcome:
         return sum(1 for report in self.seen if report.exhaustion_s is not None or not report.cause.startswith("healthy"))
 
 
-def observe(engine: Engine, run: Run) -> Outcome:
-    """The run has been carried out on the idle engine."""
+def observe(engine: Engine, run: Run, keep: Path | None = None) -> Outcome:
+    """The run has been carried out on the idle engine; `keep`: the folder for a bundle of its scrapes."""
     truth, seen = Truth(), list[Seen]()
     command = [str(BAROSTAT), "diagnose", engine.url, "--watch", "-o", "json", "--for", f"{WINDOW_S}s", "--interval", f"{INTERVAL_S}s"]
     watcher = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -123,7 +125,7 @@ def observe(engine: Engine, run: Run) -> Outcome:
     reader.start()
     try:
         with Background(engine.url, run.load):
-            _measure(engine, run, began, truth)
+            _measure(engine, run, began, truth, keep)
     finally:
         watcher.terminate()
         _, told = watcher.communicate(timeout=20)
@@ -140,16 +142,24 @@ def _read(lines: IO[str], began: float, seen: list[Seen]) -> None:
         report: dict[str, Any] = json.loads(line)
         replica = report["replicas"][0]
         diagnosis = replica["diagnosis"]
-        seen.append(Seen(round(after_s, 1), diagnosis["cause"], diagnosis["confidence"], replica["forecast"]["exhaustionInSeconds"]))
+        forecast = replica["forecast"]
+        seen.append(
+            Seen(round(after_s, 1), diagnosis["cause"], diagnosis["confidence"], forecast["exhaustionInSeconds"], forecast["because"])
+        )
 
 
-def _measure(engine: Engine, run: Run, began: float, truth: Truth) -> None:
+def _measure(engine: Engine, run: Run, began: float, truth: Truth, keep: Path | None) -> None:
     """Truth is filled in until the run is over: a while after the first harm, or after its longest time."""
-    first = _metrics(engine)
+    first = _metrics(scrape(engine))
+    kept_at = 0.0
     waiting_since: float | None = None
     until = began + run.longest_s
     while (now := time.monotonic()) < until:
-        metrics = _metrics(engine)
+        text = scrape(engine)
+        if keep is not None and now - kept_at >= INTERVAL_S:
+            kept_at = now
+            (keep / f"{int(time.time())}.prom").write_text(text)
+        metrics = _metrics(text)
         after_s = round(now - began, 1)
         usage, waiting = metrics["vllm:kv_cache_usage_perc"], metrics["capacity"]
         truth.preemptions = int(metrics["vllm:num_preemptions_total"] - first["vllm:num_preemptions_total"])
@@ -168,10 +178,15 @@ def _measure(engine: Engine, run: Run, began: float, truth: Truth) -> None:
         time.sleep(max(0.0, TRUTH_EVERY_S - (time.monotonic() - now)))
 
 
-def _metrics(engine: Engine) -> dict[str, float]:
-    """The four numbers that the truth is made of."""
+def scrape(engine: Engine) -> str:
+    """What /metrics says now."""
+    return httpx.get(engine.url + "/metrics", timeout=30).text
+
+
+def _metrics(text: str) -> dict[str, float]:
+    """The numbers that the truth is made of."""
     found = dict.fromkeys(("vllm:kv_cache_usage_perc", "vllm:num_preemptions_total", "capacity"), 0.0)
-    for line in httpx.get(engine.url + "/metrics", timeout=30).text.splitlines():
+    for line in text.splitlines():
         name = line.partition("{")[0]
         if name in found:
             found[name] = float(line.rsplit(" ", 1)[1])
@@ -183,12 +198,12 @@ def _metrics(engine: Engine) -> dict[str, float]:
 def _settle(engine: Engine) -> None:
     """Nothing runs any more."""
     deadline = time.monotonic() + 30
-    while _metrics(engine)["vllm:kv_cache_usage_perc"] > 0 and time.monotonic() < deadline:
+    while _metrics(scrape(engine))["vllm:kv_cache_usage_perc"] > 0 and time.monotonic() < deadline:
         time.sleep(0.5)
 
 
-def carry_out(runs: list[Run], out: Path | None = None) -> list[Outcome]:
-    """Every run's outcome, also written to `out` as JSON, one a line; runs of equal flags share an engine."""
+def carry_out(runs: list[Run], out: Path | None = None, bundles: Path | None = None) -> list[Outcome]:
+    """Every run's outcome, also written to `out` as JSON, one a line; runs of equal flags share an engine. `bundles`: keeps the scrapes."""
     outcomes = []
     if out:
         out.write_text("")
@@ -196,7 +211,10 @@ def carry_out(runs: list[Run], out: Path | None = None) -> list[Outcome]:
         with Engine(*flags, shape="small") as engine:
             engine.wait_ready()
             for run in (run for run in runs if run.flags == flags):
-                outcomes.append(outcome := observe(engine, run))
+                keep = None if bundles is None else bundles / run.name / "metrics" / "replica-0"
+                if keep is not None:
+                    keep.mkdir(parents=True)
+                outcomes.append(outcome := observe(engine, run, keep))
                 print(row(outcome), flush=True)
                 if out:
                     with out.open("a") as lines:
@@ -264,11 +282,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--runs", type=int, default=10, help="ramps, and as many healthy runs (default 10)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="also write every run as JSON, one a line")
+    parser.add_argument("--bundles", type=Path, help="also keep the scrapes of every run in a bundle of its name below this folder")
     chosen = parser.parse_args(arguments)
     if not is_installed():
         print("ramps: the real vLLM is not installed here: run `make vllm`", file=sys.stderr)
         return 2
-    outcomes = carry_out([*ramps(chosen.runs, chosen.seed), *healthy_runs(chosen.runs, chosen.seed)], chosen.out)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    outcomes = carry_out([*ramps(chosen.runs, chosen.seed), *healthy_runs(chosen.runs, chosen.seed)], chosen.out, chosen.bundles)
     result = verdict(outcomes)
     print(f"right cause after the first harm: median {result.median_delay_s:.1f} s of {result.ramps} ramps (gate: {QUICK_S:.0f} s)")
     print(f"forecast before the pool was full with requests waiting: {result.early} of {result.ramps} (gate: {EARLY_SHARE:.0%})")

@@ -9,6 +9,7 @@ then 1: a cause was named).
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,7 @@ def _diagnose_under_load(one: Scenario, engine: Engine) -> int:
 
 def main() -> int:
     """Show it; 0 if it worked."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if is_installed():
         code = live(scenario(NAME))
         say("the engine is stopped")

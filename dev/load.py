@@ -5,7 +5,7 @@
     print(load.counts)
 
 Closed loop (`clients`): that many requests are always under way. Open loop (`rate_per_s`): they come whether or not earlier ones
-have been answered. Both can grow over `ramp_s`. The engine shares its cores with this, so it speaks HTTP by hand over asyncio streams
+have been answered. Both can grow over `ramp_s`. The engine shares its cores with this, so it speaks HTTP by hand over plain sockets
 and parses nothing but the status and, for streams, the number of chunks. Loopback only.
 
     python dev/load.py URL --clients 48 --prompt 200 400 --output 300 500 [--rate 5] [--ramp 20] [--for 30] [--stream]
@@ -19,6 +19,7 @@ import contextlib
 import ipaddress
 import json
 import random
+import socket
 import sys
 import threading
 import time
@@ -41,7 +42,8 @@ class Load:
     Units: `prompt_tokens` and `output_tokens` are inclusive bounds, drawn evenly; `prompt_text_bytes` replaces token ids by that much
     text, which the API server has to tokenize; all of it but the end is the same in every request, so that the prefix cache spares the
     engine the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join (less
-    those that are there at once), or the rate grows from `rate_from_per_s`.
+    those that are there at once), or the rate grows from `rate_from_per_s`. `read_every_s`: a stream is read that seldom, which costs
+    the server all and this side little.
     """
 
     prompt_tokens: tuple[int, int] = (200, 400)
@@ -54,6 +56,7 @@ class Load:
     think_s: float = 0.0
     prompt_text_bytes: int = 0
     stream: bool = False
+    read_every_s: float = 0.0
     seed: int = 0
     most_in_flight: int = 600
 
@@ -94,7 +97,7 @@ async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
         under_way: set[asyncio.Task[None]] = set()
 
         def launch() -> None:
-            task = group.create_task(_request(host, port, _body(load, dice), load.stream, counts))
+            task = group.create_task(_request(host, port, load, _body(load, dice), counts))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
 
@@ -121,51 +124,52 @@ async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
 async def _client(host: str, port: int, load: Load, dice: random.Random, index: int, until: float, counts: Counts) -> None:
     await asyncio.sleep(load.ramp_s * max(0, index - load.clients_at_once) / max(1, load.clients - load.clients_at_once))
     while time.monotonic() < until:
-        await _request(host, port, _body(load, dice), load.stream, counts)
+        await _request(host, port, load, _body(load, dice), counts)
         if load.think_s:
             await asyncio.sleep(dice.expovariate(1 / load.think_s))
 
 
-async def _request(host: str, port: int, body: bytes, stream: bool, counts: Counts) -> None:
+async def _request(host: str, port: int, load: Load, body: bytes, counts: Counts) -> None:
     counts.sent += 1
     began = last = time.monotonic()
     longest = 0.0
-    writer = None
+    head = (
+        f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    loop = asyncio.get_running_loop()
     try:
-        reader, writer = await asyncio.open_connection(host, port)
-        head = (
-            f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        )
-        writer.write(head.encode() + body)
-        await writer.drain()
-        status = (await reader.readline()).split(b" ")[1:2]
-        if status != [b"200"]:
-            counts.fail(f"status {status[0].decode() if status else 'none'}")
-            await asyncio.sleep(0.2)
-            return
-        first = True
-        while piece := await reader.read(65_536):
-            if not stream or not (events := piece.count(b"data: {")):
-                continue
-            now = time.monotonic()
-            if first:
-                counts.ttft_s.append(now - began)
-                first = False
-            else:
-                longest = max(longest, now - last)
-            last = now
-            counts.chunks += events
+        with socket.socket() as connection:
+            connection.setblocking(False)
+            await loop.sock_connect(connection, (host, port))
+            await loop.sock_sendall(connection, head.encode() + body)
+            piece = await loop.sock_recv(connection, 65_536)
+            status = piece[:12].partition(b" ")[2]
+            if status != b"200":
+                counts.fail(f"status {status.decode() or 'none'}")
+                await asyncio.sleep(0.2)
+                return
+            first = True
+            while piece:
+                if load.stream and (events := piece.count(b"data: {")):
+                    now = time.monotonic()
+                    if first:
+                        counts.ttft_s.append(now - began)
+                        first = False
+                    else:
+                        longest = max(longest, now - last)
+                    last = now
+                    counts.chunks += events
+                if load.read_every_s:
+                    await asyncio.sleep(load.read_every_s)
+                piece = await loop.sock_recv(connection, 65_536)
         counts.answered += 1
         counts.latency_s.append(time.monotonic() - began)
-        if stream:
+        if load.stream:
             counts.stall_s.append(longest)
     except OSError as error:
         counts.fail(type(error).__name__)
         await asyncio.sleep(0.5)
-    finally:
-        if writer is not None:
-            writer.close()
 
 
 def _body(load: Load, dice: random.Random) -> bytes:

@@ -80,7 +80,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "host-bound",
         "a model that costs next to nothing and hundreds of streams: the API server process uses all it can get, the engine could do more",
         ("--max-model-len", "8192", "--max-num-seqs", "256"),
-        Load(clients=200, prompt_tokens=(4, 16), output_tokens=(60, 120), stream=True),
+        Load(clients=200, prompt_tokens=(4, 16), output_tokens=(60, 120), stream=True, read_every_s=0.3),
         shape="feather",
     ),
     Scenario(
