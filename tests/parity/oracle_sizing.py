@@ -137,7 +137,7 @@ def answer(case: dict[str, Any], tiny: Path) -> dict[str, Any]:
             config = _vllm_config(Path(folder), flags)
             specs = _model_specs(config, flags.get("pp", 1), flags.get("tp", 1))
         else:
-            config = _vllm_config(tiny, flags)
+            config = _vllm_config(tiny, {**flags, "maxModelLen": min(flags["maxModelLen"], 8192), "kvCacheDtype": "auto"})
             config.model_config.max_model_len = flags["maxModelLen"]
             specs = _hand_specs(case["specs"])
     if "mambaCacheMode" in flags:

@@ -1,0 +1,111 @@
+"""Architectures whose model classes do not construct on CPU, as KV specs written by hand beside the config.json that describes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TEXT = {
+    "torch_dtype": "bfloat16", "hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 512,
+    "vocab_size": 1024, "max_position_embeddings": 1_048_576,
+}  # fmt: skip
+
+
+def _latent(block: int, packed: bool) -> list[Any]:
+    fields: dict[str, Any] = {"block_size": block, "num_kv_heads": 1, "head_size": 576, "dtype": "bfloat16", "cache_dtype_str": "auto"}
+    if packed:
+        fields |= {"cache_dtype_str": "fp8_ds_mla", "state_content_bytes": 656, "dtype": "uint8"}
+    return ["MLAAttentionSpec", fields]
+
+
+def _indexer(block: int) -> list[Any]:
+    return ["MLAAttentionSpec", {"block_size": block, "num_kv_heads": 1, "head_size": 132, "dtype": "uint8"}]
+
+
+def sparse(layers: int, block: int, packed: bool, length: int, dcp: int = 1) -> dict[str, Any]:
+    """DeepSeek V3.2: a latent and an indexer in every layer."""
+    described = _TEXT | {
+        "architectures": ["DeepseekV32ForCausalLM"], "num_hidden_layers": layers, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
+        "index_topk": 2048, "index_head_dim": 128,
+    }  # fmt: skip
+    return {
+        "family": "sparse-latent", "described": described,
+        "specs": [[spec for _ in range(layers) for spec in (_latent(block, packed), _indexer(block))]],
+        "flags": {
+            "maxModelLen": length, "maxNumBatchedTokens": 8192, "blockSize": block, "kvCacheDtype": "fp8" if packed else "auto",
+            "dcp": dcp, "tp": dcp,
+        },
+        "availableBytes": [30 * 2**30],
+    }  # fmt: skip
+
+
+def kimi_linear(length: int, mode: str) -> dict[str, Any]:
+    """Kimi-Linear: 20 delta-attention layers and 7 latent ones; the block is raised to 1024 tokens so that it holds a state."""
+    full = [4, 8, 12, 16, 20, 24, 27]
+    described = _TEXT | {
+        "architectures": ["KimiLinearForCausalLM"], "num_hidden_layers": 27, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
+        "linear_attn_config": {"num_heads": 16, "head_dim": 128, "full_attn_layers": full, "short_conv_kernel_size": 4},
+    }  # fmt: skip
+    state = 3 * 16 * 128 * 3 * 2 + 16 * 128 * 128 * 4
+    block = 128 * -(-state // (128 * 1152))
+    page = block * 1152
+    mamba = ["MambaSpec", {
+        "block_size": block if mode == "align" else length, "shapes": [[3, 3 * 16 * 128], [16, 128, 128]],
+        "dtypes": ["bfloat16", "float32"],
+        "page_size_padded": page, "mamba_cache_mode": mode,
+    }]  # fmt: skip
+    specs = [_latent(block, False) if i + 1 in full else mamba for i in range(27)]
+    return {
+        "family": "kimi-linear", "described": described, "specs": [specs], "availableBytes": [9 * 2**30],
+        "flags": {
+            "maxModelLen": length, "maxNumBatchedTokens": 2048, "blockSize": 16, "prefixCaching": mode == "align", "mambaCacheMode": mode,
+        },
+    }  # fmt: skip
+
+
+def compressed(ratios: list[int], length: int) -> dict[str, Any]:
+    """DeepSeek V4: windows, compressed latents, compressor states and indexers, packed side by side."""
+    described = _TEXT | {
+        "architectures": ["DeepseekV4ForCausalLM"], "num_hidden_layers": len(ratios), "compress_ratios": ratios, "head_dim": 512,
+        "sliding_window": 128, "index_head_dim": 128, "qk_rope_head_dim": 64, "num_key_value_heads": 1,
+    }  # fmt: skip
+    window = ["SlidingWindowMLASpec", {
+        "block_size": 64, "num_kv_heads": 1, "head_size": 512, "dtype": "uint8", "sliding_window": 128, "cache_dtype_str": "fp8_ds_mla",
+        "state_content_bytes": 584, "alignment": 576, "model_version": "deepseek_v4",
+    }]  # fmt: skip
+    specs: list[Any] = []
+    for ratio in ratios:
+        specs.append(window)
+        if ratio <= 1:
+            continue
+        overlap = 2 if ratio == 4 else 1
+        block, reach = (4, 8) if ratio == 4 else (8, 128)
+        state = {"block_size": block, "num_kv_heads": 1, "dtype": "float32", "sliding_window": reach, "alignment": 576}
+        specs.append(["MLAAttentionSpec", {
+            "block_size": 256, "num_kv_heads": 1, "head_size": 512, "dtype": "uint8", "tokens_per_state": ratio, "state_content_bytes": 584,
+            "cache_dtype_str": "fp8_ds_mla", "alignment": 576, "model_version": "deepseek_v4",
+        }])  # fmt: skip
+        specs.append(["SlidingWindowMLASpec", state | {"head_size": 2 * overlap * 512}])
+        if ratio == 4:
+            specs.append(["MLAAttentionSpec", {
+                "block_size": 256, "num_kv_heads": 1, "head_size": 132, "dtype": "uint8", "tokens_per_state": 4, "alignment": 576,
+            }])  # fmt: skip
+            specs.append(["SlidingWindowMLASpec", state | {"head_size": 2 * overlap * 128}])
+    return {
+        "family": "compressed", "described": described, "specs": [specs], "availableBytes": [12 * 2**30],
+        "flags": {"maxModelLen": length, "maxNumBatchedTokens": 8192, "blockSize": 256, "layout": "BLHNC", "kvCacheDtype": "fp8_ds_mla"},
+    }  # fmt: skip
+
+
+def cases() -> list[dict[str, Any]]:
+    """Every hand-made case."""
+    return [
+        sparse(6, 64, False, 163_840),
+        sparse(9, 64, True, 163_840),
+        sparse(61, 64, True, 100_000),
+        sparse(6, 64, False, 163_840, dcp=2),
+        kimi_linear(120_000, "none"),
+        kimi_linear(32_768, "align"),
+        compressed([0, 0, *([4, 128] * 20), 4], 33_792),
+        compressed([128, 128, *([4, 128] * 29), 4], 1_000_000),
+        compressed([0, 4, 128, 4, 128], 8192),
+    ]
