@@ -35,7 +35,8 @@ KEPT = frozenset(
     linear_value_head_dim linear_conv_kernel_dim full_attention_interval mamba_ssm_dtype mamba_ssm_cache_dtype mamba_num_heads
     mamba_head_dim n_groups
     ssm_state_size conv_kernel hybrid_override_pattern layers_block_type mamba_expand mamba_d_state mamba_d_conv mamba_d_ssm mamba_n_heads
-    mamba_d_head mamba_n_groups routed_expert_hidden_size expert_dtype expand attn_layer_period attn_layer_offset expert_layer_period expert_layer_offset linear_attn_config
+    mamba_d_head mamba_n_groups routed_expert_hidden_size expert_dtype expand
+    attn_layer_period attn_layer_offset expert_layer_period expert_layer_offset linear_attn_config
     hybrid_layer_pattern swa_num_key_value_heads swa_num_attention_heads swa_head_dim swa_v_head_dim attn_type_list layer_group_size
     num_experts num_local_experts n_routed_experts moe_num_experts num_experts_per_tok num_experts_per_token moe_top_k moe_topk
     top_k_experts moe_intermediate_size

@@ -5,6 +5,7 @@ docs/reference/causes.md  symptoms.md  levers.md  signals.md  command-line.md
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
 import os
@@ -79,8 +80,8 @@ def command_line_page() -> str:
     """The help of every verb."""
     os.environ["COLUMNS"] = "100"
     top = parser()
-    verbs = next(action for action in top._actions if action.dest == "verb")
-    helps = {"barostat": top.format_help()} | {f"barostat {name}": sub.format_help() for name, sub in (verbs.choices or {}).items()}  # type: ignore[union-attr]
+    verbs = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    helps = {"barostat": top.format_help()} | {f"barostat {name}": sub.format_help() for name, sub in verbs.choices.items()}
     return NOTE + "# Command line\n\n" + "\n".join(f"## {name}\n\n```text\n{text}```\n" for name, text in helps.items())
 
 

@@ -137,9 +137,12 @@ def test_a_binary_log_is_a_problem_and_alone_an_error(tmp_path: Path) -> None:
 
 
 def test_a_process_of_the_engine_is_observed() -> None:
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    # It says that it runs before it is watched: on a loaded machine an interpreter takes long to start.
+    busy = subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE)
     try:
-        recording = record(Sources(pid=busy.pid), 0.6, 0.3)
+        assert busy.stdout is not None
+        busy.stdout.readline()
+        recording = record(Sources(pid=busy.pid), 1.0, 0.5)
     finally:
         busy.kill()
         busy.wait()

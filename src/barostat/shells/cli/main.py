@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from barostat import __version__
 from barostat.core.errors import InputError, OutsideError
 
-VERBS = ("diagnose", "collect", "explain")
+VERBS = ("diagnose", "collect", "explain", "plan", "limits", "simulate")
 OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
 
 EPILOG = """\
@@ -23,6 +23,9 @@ examples:
   barostat diagnose --bundle incident.tar.gz           the same for a recorded bundle
   barostat collect http://localhost:8000 --out b.tar.gz  record a bundle (redacted) to look at elsewhere
   barostat explain kv-preemption-thrash                what a cause or a symptom means
+  barostat plan --gpu H100 -- vllm serve meta-llama/Llama-3.1-8B-Instruct   how much fits, and which limits follow
+  barostat limits diff old.yaml new.yaml               what a change of limits means
+  barostat simulate --trace t.jsonl --kv-blocks 4096   the same traffic through vLLM's scheduler, without a GPU
 
 exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 the outside failed, 5 refused, 70 our bug
 """
