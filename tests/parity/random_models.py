@@ -135,8 +135,9 @@ def mimo(dice: random.Random) -> dict[str, Any]:
         "swa_v_head_dim": 128, "sliding_window": 128, "sliding_window_size": 128, "n_routed_experts": 4, "num_experts_per_tok": 2,
         "moe_intermediate_size": 128, "moe_layer_freq": [0] + [1] * (layers - 1), "n_group": 1, "topk_group": 1,
         "scoring_func": "sigmoid",
-        "layernorm_epsilon": 1e-6, "rope_theta": 10000, "swa_rope_theta": 10000, "partial_rotary_factor": 0.5, "attention_value_scale": None,
-        "add_swa_attention_sink_bias": True, "add_full_attention_sink_bias": False, "topk_method": "noaux_tc", "norm_topk_prob": True,
+        "layernorm_epsilon": 1e-6, "rope_theta": 10000, "swa_rope_theta": 10000, "partial_rotary_factor": 0.5,
+        "attention_value_scale": None, "add_swa_attention_sink_bias": True, "add_full_attention_sink_bias": False,
+        "topk_method": "noaux_tc", "norm_topk_prob": True,
     }  # fmt: skip
 
 

@@ -19,9 +19,8 @@ from barostat.kv.read_architecture import read_architecture
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 VLLM = ROOT / ".vllm"
-sys.path.insert(0, str(HERE))
-import hand_specs  # noqa: E402
-import random_models  # noqa: E402
+sys.path.insert(0, str(ROOT))
+from tests.parity import hand_specs, random_models  # noqa: E402
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not (VLLM / "READY").exists(), reason="the real vLLM is not set up: make vllm")]
 COUNT, SEED = 105, 20261121

@@ -56,7 +56,7 @@ def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: st
     because: dict[str, str] = {}
     pool_name = "logged or given" if found.is_exact else "lower end of the estimate"
     length, inputs, outputs = _lengths(found, traffic, because)
-    typical = int(traffic.held_mean) if traffic is not None else max(1, min(_ASSUMED_HELD_TOKENS, (inputs + outputs) // 2))
+    typical = min(int(traffic.held_mean), length) if traffic is not None else max(1, min(_ASSUMED_HELD_TOKENS, (inputs + outputs) // 2))
     held = real_tokens(found, max(1, min(typical, length)))
     budget = floor(held * (1 - headroom_ratio))
     deviation = traffic.held_deviation if traffic is not None else float(typical)
@@ -135,7 +135,8 @@ def _lengths(found: CapacityPlan, traffic: Traffic | None, because: dict[str, st
         length = min(ceiling, max(share, min(ceiling, _round_up(int(traffic.total_p99), 256))))
         outputs = min(outputs, max(1, length // 2))
         inputs = length - outputs
-        note = f"{note} would take more than half of the pool; {length:,} tokens is what it can give one request"
+        bound = "go beyond the model's own length" if length >= own else "take more than half of the pool"
+        note = f"{note} would {bound}; {length:,} tokens is what one request can be given"
     because["engine.maxModelLen"] = note + "; a longer one only lets single requests grow"
     because["request.maxInputTokens"] = (
         f"99 of 100 inputs are at most {traffic.input.p99:,.0f} tokens, the longest {traffic.input.top:,.0f}"

@@ -9,7 +9,7 @@ Source: vLLM 0.32.0, get_kv_cache_groups and what it calls.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barostat.core.errors import InputError
 from barostat.kv.deployment import Deployment
@@ -23,18 +23,20 @@ _PAD_UP_BELOW = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Layers with one block table. `layers`: name and cache of each."""
+    """Layers with one block table. `layers`: name and cache of each. `kinds`: the different caches. `page_bytes`: of one block, all
+    layers."""
 
     layers: tuple[Named, ...]
+    kinds: tuple[LayerSpec, ...] = field(init=False, compare=False)
+    page_bytes: int = field(init=False, compare=False)
 
-    @property
-    def page_bytes(self) -> int:
-        """Bytes of one block over the layers of this group."""
-        return sum(spec.page_bytes for _, spec in self.layers)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", tuple({spec for _, spec in self.layers}))
+        object.__setattr__(self, "page_bytes", sum(spec.page_bytes for _, spec in self.layers))
 
-    def blocks_per_request(self, flags: Deployment, length_tokens: int) -> int:
+    def blocks_per_request(self, in_flight_tokens: int, dcp: int, length_tokens: int) -> int:
         """Most blocks of this group that one request can hold; as many for every layer of it."""
-        return max(spec.blocks_per_request(flags, length_tokens) for _, spec in self.layers)
+        return max(spec.blocks_per_request(in_flight_tokens, dcp, length_tokens) for spec in self.kinds)
 
     @property
     def block_tokens(self) -> int:

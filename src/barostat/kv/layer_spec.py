@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from barostat.core.units import ceil_div
-from barostat.kv.deployment import Deployment
 
 Kind = Literal["full", "latent", "window", "window-latent", "chunked", "state", "cross"]
 
@@ -47,19 +46,18 @@ class LayerSpec:
             case _:
                 return self.kind
 
-    def blocks_per_request(self, flags: Deployment, length_tokens: int) -> int:
+    def blocks_per_request(self, in_flight_tokens: int, dcp: int, length_tokens: int) -> int:
         """Most blocks that one request of `length_tokens` can hold: the admission bound, and the start-up check's.
 
         Source: vLLM 0.32.0, max_memory_usage_bytes and max_admission_blocks_per_request of each spec.
         """
-        in_flight = flags.in_flight_tokens
         match self.kind:
             case "full" | "latent":
-                return ceil_div(ceil_div(length_tokens, flags.dcp), self.block_tokens)
+                return ceil_div(ceil_div(length_tokens, dcp), self.block_tokens)
             case "window" | "window-latent":
-                return ceil_div(min(self.reach_tokens - 1 + in_flight, length_tokens), self.block_tokens) + 1
+                return ceil_div(min(self.reach_tokens - 1 + in_flight_tokens, length_tokens), self.block_tokens) + 1
             case "chunked":
-                return ceil_div(min(self.reach_tokens + in_flight, length_tokens), self.block_tokens)
+                return ceil_div(min(self.reach_tokens + in_flight_tokens, length_tokens), self.block_tokens)
             case "state":
                 return self.states
             case "cross":

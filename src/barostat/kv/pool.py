@@ -29,19 +29,27 @@ class Layout:
         return tuple(max((group.page_bytes for group in groups), default=0) for groups in self.by_stage)
 
     @property
+    def charged_bytes(self) -> tuple[int, ...]:
+        """Bytes that the start-up check reckons for one block on each stage. Before 0.15 each was charged the whole model (seen in
+        0.14)."""
+        whole = sum(self.block_bytes_by_stage) if len(self.by_stage) > 1 and self.flags.version.before("0.15.0") else 0
+        return tuple(max(size, whole) for size in self.block_bytes_by_stage)
+
+    @property
     def block_bytes(self) -> int:
         """Bytes that one block takes on the rank that needs most."""
         return max(self.block_bytes_by_stage, default=0)
 
     def blocks_per_request(self, length_tokens: int) -> int:
         """Most blocks that one request of this length can hold, over all groups."""
-        return sum(group.blocks_per_request(self.flags, length_tokens) for group in self.groups)
+        in_flight = self.flags.in_flight_tokens
+        return sum(group.blocks_per_request(in_flight, self.flags.dcp, length_tokens) for group in self.groups)
 
     def settled_blocks(self, length_tokens: int) -> int:
         """Blocks that a decoding request of this length really holds."""
         length = -(-length_tokens // self.flags.dcp)
         return sum(
-            max(spec.settled_blocks(length if spec.kind in ("full", "latent") else length_tokens) for _, spec in group.layers)
+            max(spec.settled_blocks(length if spec.kind in ("full", "latent") else length_tokens) for spec in group.kinds)
             for group in self.groups
         )
 
@@ -77,17 +85,18 @@ def lay_out(model: Architecture, flags: Deployment) -> Layout:
     Errors: InputError where the engine would refuse the combination.
     """
     block_tokens, state_page = resolved_block_tokens(model, flags)
+    specs = {layer: layer_specs(layer, flags, block_tokens, state_page) for layer in {*model.layers, _last_attention(model)}}
     named: list[Named] = []
     stage_names: list[frozenset[str]] = []
     for stage in stages(len(model.layers), flags.pp):
         names: list[str] = []
         for index in stage:
-            for number, spec in enumerate(layer_specs(model.layers[index], flags, block_tokens, state_page)):
+            for number, spec in enumerate(specs[model.layers[index]]):
                 names.append(f"layer {index} cache {number}")
                 named.append((names[-1], spec))
         if stage.stop == len(model.layers):
             for draft in range(flags.draft_layers):
-                for number, spec in enumerate(layer_specs(_last_attention(model), flags, block_tokens, state_page)):
+                for number, spec in enumerate(specs[_last_attention(model)]):
                     names.append(f"draft {draft} cache {number}")
                     named.append((names[-1], spec))
         stage_names.append(frozenset(names))
@@ -143,18 +152,21 @@ def _checked_bytes(layout: Layout, per_stage: list[int], blocks: int) -> list[in
 
 
 def _needed_bytes(layout: Layout, length: int) -> list[int]:
-    """Bytes that one request of this length needs on each stage. Before 0.15 every stage was charged for the whole model (seen in 0.14)."""
+    """Bytes that one request of this length needs on each stage."""
     per_request = layout.blocks_per_request(length)
-    whole = sum(layout.block_bytes_by_stage) if layout.flags.version.before("0.15.0") else 0
-    return [per_request * max(size, whole) for size in layout.block_bytes_by_stage]
+    return [per_request * size for size in layout.charged_bytes]
 
 
 def _longest(layout: Layout, checked: list[int], at_most: int) -> int:
     """The largest length up to `at_most` that the check passes, 0 for none. Longer never needs less, so halving finds it."""
+    charged = layout.charged_bytes
+    most_blocks = min(memory // size for memory, size in zip(checked, charged, strict=True) if size)
+    if layout.blocks_per_request(at_most) <= most_blocks:
+        return at_most
     low, high = 0, at_most
     while low < high:
         middle = (low + high + 1) // 2
-        if all(need <= memory for need, memory in zip(_needed_bytes(layout, middle), checked, strict=True)):
+        if layout.blocks_per_request(middle) <= most_blocks:
             low = middle
         else:
             high = middle - 1
