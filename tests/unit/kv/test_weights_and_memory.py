@@ -1,0 +1,147 @@
+"""Weights and the parts of memory against what public start-up logs say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barostat.catalog.cards import CARDS, find_card
+from barostat.catalog.models import close_names, find_model, model_names
+from barostat.core.units import GIB, parse_size_bytes
+from barostat.core.version import parse_version
+from barostat.kv.deployment import Deployment
+from barostat.kv.memory import FITTED, activations, available_bytes, capture_sizes, footprint, graphs
+from barostat.kv.quantization import weight_format
+from barostat.kv.read_architecture import read_architecture
+from barostat.kv.weights import weight_bytes
+
+
+def model(name: str) -> Any:
+    found = find_model(name)
+    assert found is not None
+    return read_architecture(found.config, name)
+
+
+def flags(version: str, **changes: Any) -> Deployment:
+    found = parse_version(version)
+    assert found is not None
+    return Deployment(version=found, max_model_len=8192, **{"max_num_batched_tokens": 8192, "max_num_seqs": 1024, **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "tp", "pp", "gib"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", 1, 1, 14.99), ("meta-llama/Llama-3.1-8B-Instruct", 1, 4, 4.26),
+        ("Qwen/Qwen3-14B", 1, 1, 27.52),
+        ("google/gemma-2-27b", 1, 1, 50.72), ("google/gemma-2-9b", 1, 1, 17.22), ("microsoft/phi-4", 1, 1, 27.39),
+        ("Qwen/Qwen2.5-72B-Instruct", 2, 1, 67.80), ("deepseek-ai/DeepSeek-V2-Lite", 1, 1, 29.43), ("openai/gpt-oss-120b", 4, 1, 17.22),
+    ],
+)  # fmt: skip
+def test_weights_are_what_the_log_says(name: str, tp: int, pp: int, gib: float) -> None:
+    found = model(name)
+    form = weight_format(found.config, found.text, None, "bfloat16", name)
+    assert weight_bytes(found, form, tp, pp).largest / GIB == pytest.approx(gib, rel=0.012)
+
+
+@pytest.mark.parametrize(
+    ("flag", "name", "bytes_each"),
+    [
+        (None, "x/Llama-8B-FP8", 1.0), (None, "x/Llama-8B-AWQ", 0.5 + 2.5 / 128), ("nvfp4", "x/Llama", 0.5625),
+        (None, "x/Llama-NVFP4", 0.5625),
+        ("compressed-tensors", "x/Llama-quantized.w8a8", 1.0), ("bitsandbytes", "x/Llama", 0.5 + 4.25 / 128), (None, "x/Llama", 2.0),
+    ],
+)  # fmt: skip
+def test_the_format_of_weights(flag: str | None, name: str, bytes_each: float) -> None:
+    assert weight_format({}, {}, flag, "bfloat16", name).bytes_of("mlp") == pytest.approx(bytes_each)
+
+
+def test_a_checkpoint_says_which_modules_stay_plain() -> None:
+    config = {"quantization_config": {"quant_method": "fp8", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}}
+    form = weight_format(config, config, None, "bfloat16")
+    assert (form.bytes_of("attention"), form.bytes_of("experts"), form.bytes_of("head")) == (2, 1.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "gib"),
+    [("meta-llama/Llama-3.1-8B-Instruct", 1.89), ("google/gemma-2-27b", 3.66), ("Qwen/Qwen3-8B", 2.21), ("microsoft/phi-4", 1.52)],
+)
+def test_activations_are_what_the_profile_logged(name: str, gib: float) -> None:
+    found = activations(model(name), flags("0.19.0"), FITTED)
+    assert found.value / GIB == pytest.approx(gib, rel=0.03)
+    assert found.low < gib * GIB < found.high
+
+
+def test_graphs_are_charged_since_0_20_and_not_at_all_when_eager() -> None:
+    llama = model("meta-llama/Llama-3.1-8B-Instruct")
+    form = weight_format({}, {}, None, "bfloat16")
+    before, after = (footprint(llama, flags(text), form, 9.0, eager=False) for text in ("0.19.0", "0.20.0"))
+    assert (before.graphs_counted, after.graphs_counted) == (False, True)
+    assert graphs(llama, flags("0.20.0"), True, FITTED).value == 0
+    assert before.graphs.value / GIB == pytest.approx(0.91, rel=0.1)
+
+
+def test_more_slots_need_more_graph_sizes() -> None:
+    assert [capture_sizes(seqs) for seqs in (1, 4, 16, 128, 256, 1024)] == sorted(
+        capture_sizes(seqs) for seqs in (1, 4, 16, 128, 256, 1024)
+    )
+    assert capture_sizes(256) == capture_sizes(1024)
+
+
+def test_what_is_left_is_the_budget_less_the_parts() -> None:
+    card = find_card("NVIDIA H100 80GB HBM3")
+    assert card is not None
+    from barostat.kv.estimate import exact
+
+    llama = model("meta-llama/Llama-3.1-8B-Instruct")
+    parts = footprint(llama, flags("0.19.0"), weight_format({}, {}, None, "bfloat16"), 9.0, eager=False)
+    left = available_bytes(exact("memory", 79.19 * GIB, "log"), 0.95, parts)[0]
+    assert left.value / GIB == pytest.approx(58.11, abs=0.1)
+    assert left.low < 58.11 * GIB < left.high
+
+
+@pytest.mark.parametrize(
+    ("said", "card"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100-SXM5-80GB"), ("nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB", "A100-SXM4-80GB"),
+        ("h100", "H100-SXM5-80GB"),
+        ("Tesla T4", "T4"), ("AMD Instinct MI300X VF", "MI300X"), ("NVIDIA GeForce RTX 3090", "RTX 3090"), ("NVIDIA L4", "L4"),
+        ("L40S", "L40S"),
+        ("NVIDIA A10G", "A10G"), ("NVIDIA H20", "H20-96GB"), ("NVIDIA H200", "H200-SXM-141GB"),
+        ("NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"),
+        ("NVIDIA-H100-80GB-HBM3-SHARED", "H100-SXM5-80GB"), ("GB200", "GB200"), ("NVIDIA A40", "A40"),
+    ],
+)  # fmt: skip
+def test_a_card_is_found_by_the_names_of_tools_and_labels(said: str, card: str) -> None:
+    found = find_card(said)
+    assert found is not None
+    assert found.name == card
+
+
+def test_every_card_finds_itself_and_has_memory() -> None:
+    assert len(CARDS) > 40
+    for card in CARDS:
+        assert find_card(card.name) == card
+        value, low, high = card.memory_bytes
+        assert 0 < low <= value <= high
+
+
+def test_every_model_of_the_catalogue_reads() -> None:
+    assert len(model_names()) > 130
+    unread = [name for name in model_names() if model(name).hidden_size <= 0]
+    assert not unread
+
+
+def test_a_model_is_found_by_its_short_name_and_close_ones_are_offered() -> None:
+    short = find_model("qwen3-8b")
+    assert short is not None
+    assert short.name == "Qwen/Qwen3-8B"
+    assert find_model("nothing-like-it") is None
+    assert "Qwen/Qwen3-8B" in close_names("Qwen/Qwen3-9B")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("25G", 25 * GIB), ("25g", 25 * 10**9), ("16Gi", 16 * GIB), ("1024", 1024), ("2 GB", 2 * 10**9), ("many", None)]
+)
+def test_sizes_read_as_vllm_reads_them(text: str, size: int | None) -> None:
+    assert parse_size_bytes(text) == size
