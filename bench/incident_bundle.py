@@ -17,7 +17,10 @@ import yaml
 AT = 1_700_000_000
 REPLICA = "engine-0"
 NODE = "node-0"
-KERNEL = re.compile(r"NVRM:|\bamdgpu [0-9a-f]{4}:|Out of memory: Killed process|Memory cgroup out of memory")
+KERNEL = re.compile(
+    r"NVRM:|\bS?Xid\b[^.\n]{0,40}\d|nvidia-nvswitch\d|\bamdgpu [0-9a-f]{4}:|\[drm:amdgpu|Out of memory: Killed process"
+    r"|Memory cgroup out of memory|\boom-kill:|invoked oom-killer|\bearlyoom\b|systemd-oomd"
+)
 """Lines that only a kernel writes: they go into the node's kernel log."""
 GAUGES = {
     "kv_cache_usage_perc": "vllm:kv_cache_usage_perc",

@@ -246,6 +246,7 @@ _ALL: list[SignalKind] = [
         log_model_not_found="the model or its tokenizer cannot be had: missing, gated, no network",
         log_shm_too_small="/dev/shm is too small",
         log_port_in_use="the port is taken",
+        log_broken_install="the image does not fit its node or itself: driver, CUDA, libraries, packages",
         log_collective_timeout="a collective (NCCL, RCCL) did not return, or ranks could not connect",
         log_rpc_timeout="the core waited in vain for a worker",
         log_gpu_fault="the card failed: uncorrectable ECC, lost from the bus, fabric not initialised",

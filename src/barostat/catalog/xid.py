@@ -87,9 +87,22 @@ _NEEDS_ACTION = re.compile(r"GPU Reset Required|Node Reboot Required|Drain(?: an
 _CHANGED_TO = re.compile(r"changed from .* to (?P<to>.*)", re.IGNORECASE)
 
 
+_NVLINK_CODES = range(144, 151)
+_CAUSED_BY = re.compile(r"caused by previous Xid (?P<code>\d{1,5})", re.IGNORECASE)
+
+
 def xid(code: int, text: str = "") -> Xid:
-    """What the code means. `text`: the rest of its line, which decides for 154 (the recovery action is what it was changed to)."""
+    """What the code means. `text`: the rest of its line.
+
+    It decides for 154 (the recovery action is what it was changed to), for NVLink (144 to 150 say themselves whether they are fatal),
+    and for 45, which names the code that tore the channel down.
+    """
     known = XIDS.get(code, Xid(code, "unclear", "not in the catalogue"))
+    if code == 45 and (before := _CAUSED_BY.search(text)):
+        cause = xid(int(before["code"]), "Fatal")  # work was lost by it: that is what fatal says of a link
+        return cause if cause.kind == "fatal" else known
+    if code in _NVLINK_CODES and re.search(r"\bFatal\b", text):
+        return Xid(code, "fatal", known.meaning)
     if code == 154:
         changed = _CHANGED_TO.search(text)
         if _NEEDS_ACTION.search(changed["to"] if changed else text):

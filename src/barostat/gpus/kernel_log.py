@@ -19,16 +19,20 @@ _XID = re.compile(
     r"[:=]?\s*(?P<code>\d{1,5})\b(?P<rest>.*)"
 )
 _CARD_ERROR = re.compile(
-    r"GPU has fallen off the bus|GPU is lost|heartbeat timed out|GSP.{0,60}(?:[Tt]imeout|timed out)|RmInitAdapter failed|GPU[ -]?[Ll]ost"
+    r"fallen off the bus|GPU is lost|heartbeat timed out|GSP.{0,60}(?:[Tt]imeout|timed out)|RmInitAdapter failed|GPU[ -]?[Ll]ost"
     r"|amdgpu.*(?:GPU reset begin|\bring \S+ timeout|GPU reset(?:\(\d+\))? failed|GPU hang|failed to respond|MES might be in unrecoverable"
     r"|HW Exception|[Uu]ncorrectable (?:hardware )?error|RAS:? .*uncorrect|RAS.*poison|Fatal error during GPU init|device lost)"
     r"|\[drm:amdgpu_job_timedout|AER:.*Uncorrect\w+ \(Fatal\)",
 )
+# NVSWITCH_ERROR_SEVERITY_FATAL is 1, NONFATAL is 0
+_SWITCH_FATAL = re.compile(r"\bFatal\b|\bSeverity 1\b")
 _HEARTBEAT = re.compile(r"heartbeat timed out", re.IGNORECASE)
 _PAGE_FAULT = re.compile(r"amdgpu.*\[?(?:gfxhub|mmhub)\d*\]? .*page fault")
 _OOM_KILL = re.compile(
     r"(?:[Oo]ut of memory|OOM): Kill(?:ed)? process (?P<pid>\d+)(?: \((?P<name>[^)]*)\))?"
     r"|oom-kill:.*task=(?P<task>[^,]*),pid=(?P<taskpid>\d+)"
+    r"|earlyoom.*sending SIG(?:TERM|KILL) to process (?P<earlypid>\d+)"
+    r"|systemd-oomd.*Killed (?P<unit>\S+) due to (?:memory|swap)"
     r"|System OOM encountered, victim process: (?P<victim>[^,]+), pid: (?P<victimpid>\d+)"
 )
 _BOOT = re.compile(r"(?:^|\s|\]\s)Linux version \d|^-- (?:Boot|Reboot)\b")
@@ -184,13 +188,13 @@ def _read(text: str, when: KernelTime | None, boot: _Boot) -> None:
     if found := _XID.search(text):
         _read_xid(found, text, when, boot)
     elif found := _OOM_KILL.search(text):
-        pid = found["pid"] or found["taskpid"] or found["victimpid"] or ""
+        pid = found["pid"] or found["taskpid"] or found["victimpid"] or found["earlypid"] or found["unit"] or ""
         if pid in boot.pids:
             return
         if len(boot.pids) < 1_000:
             boot.pids.add(pid)
         boot.killed.add(text, when)
-        name = found["name"] or found["task"] or found["victim"]
+        name = found["name"] or found["task"] or found["victim"] or found["unit"]
         if name and len(boot.killed.names) < 8:
             boot.killed.names[name[:60]] = None
     elif _CARD_ERROR.search(text) or _HEARTBEAT.search(text):
@@ -201,7 +205,7 @@ def _read(text: str, when: KernelTime | None, boot: _Boot) -> None:
 
 def _read_xid(found: re.Match[str], text: str, when: KernelTime | None, boot: _Boot) -> None:
     if found["switch"]:  # the NVSwitch says itself whether its error is fatal
-        if re.search(r"\bFatal\b", found["rest"]) and "Non-fatal" not in found["rest"]:
+        if _SWITCH_FATAL.search(found["rest"]) and "Non-fatal" not in found["rest"]:
             boot.driver.add(text, when)
         return
     bus = (found["bus"] or "").lower()

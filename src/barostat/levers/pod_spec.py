@@ -1,8 +1,8 @@
 """The pod can be created on the node that it got.
 
 Meaning: an image that cannot be pulled, a missing secret, volume or device: the container never ran.
-When: the container waits in ErrImagePull, CreateContainerConfigError or the like.
-Not when: the container ran and ended by itself.
+When: the container waits in ErrImagePull, CreateContainerConfigError or the like; or the image does not fit the node's driver.
+Not when: the container ran and ended by itself for another reason.
 Undo: restore the former manifest.
 Proof: the container starts.
 Source: Kubernetes container states (waiting reasons).
@@ -20,6 +20,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """What the reason names."""
     if situation.variant != "pod":
         return NotApplicable(NAME, "the container was created")
+    if misfit := detail_of(situation.window, "log_broken_install").strip():
+        change = "image: <a build for this node's driver and card, its packages as released> (or the one that worked before)"
+        return Proposal(NAME, change, misfit[:200], True, 20)
     reason = detail_of(situation.window, "pod_image_error", "pod_crash_looping", "pod_not_ready").strip()
     if "mage" in reason:
         return Proposal(

@@ -18,7 +18,7 @@ Then a larger pool: fp8 KV cache, more gpu_memory_utilization in small steps, mo
 below what runs now, and only if it preempts.
 
 Source: vLLM 0.19 to 0.33, Scheduler.schedule (waiting loop) and KVCacheManager.allocate_slots;
-`vllm:num_requests_waiting_by_reason` (0.20 on).
+`vllm:num_requests_waiting_by_reason` (0.20 on). V0 grows by whole groups (n samples), so its usage leaps below the ceiling.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ from barostat.symptoms._queue import QUEUE, length, queue, running_limit, steps_
 
 UNKNOWN_LIMIT_PINNED_RATIO = 0.9
 """Where the limit on running requests is not known, so full a pool is what holds the queue rather than the slots."""
+PREEMPTED_PINNED_RATIO = 0.7
+"""Where the engine has thrown a request out, the pool was full a moment ago: a queue over such a usage still waits for it."""
+PREEMPTED = ("preemptions_in_window", "log_preemptions", "log_preempted_v0")
 
 
 def judge(window: Window) -> Verdict:
@@ -44,11 +47,13 @@ def judge(window: Window) -> Verdict:
     mean = recent_mean(usage)
     evidence = (waiting.evidence(window.at), usage.evidence(window.at, mean, "mean"), running.evidence(window.at))
     moments = together(usage, running, waiting)
+    preempted = any((found := window.fresh(name)) is not None and found.last > 0 for name in PREEMPTED)
     queued = holding(moments, lambda _used, _runs, waits: waits > 0)
     if not queued.holds:
         return Absent(f"nobody waits for the pool for long (usage {mean:.0%}, {length(waiting):.0f} waiting now)", evidence)
     if limit is None:
-        held = holding(moments, lambda used, runs, waits: waits > 0 and (used >= UNKNOWN_LIMIT_PINNED_RATIO or pinned(used, runs, waits)))
+        least = PREEMPTED_PINNED_RATIO if preempted else UNKNOWN_LIMIT_PINNED_RATIO
+        held = holding(moments, lambda used, runs, waits: waits > 0 and (used >= least or pinned(used, runs, waits)))
         if held.holds:
             because = (
                 f"{length(waiting):.0f} wait while the pool is {mean:.0%} used, {held.how} (the limit on running requests is not known)"
@@ -63,6 +68,11 @@ def judge(window: Window) -> Verdict:
             f"{length(waiting):.0f} wait for KV blocks: pool {mean:.0%} used, {running.last:.0f} of {limit:.0f} slots in use, {held.how}"
         )
         return Present(because, evidence, held.confidence)
+    if preempted:
+        held = holding(moments, lambda used, runs, waits: waits > 0 and runs < limit and used >= PREEMPTED_PINNED_RATIO)
+        if held.holds:
+            because = f"{length(waiting):.0f} wait while the pool is {mean:.0%} used, and requests were preempted, {held.how}"
+            return Present(because, evidence, min(held.confidence, 0.8))
     stuck = holding(moments, lambda _used, runs, waits: runs < limit and waits > 0)
     waves = [full(*moment.values) for moment in moments if moment.at >= moments[-1].at - RECENT_S]
     if stuck.holds and len(waves) >= ENOUGH_READINGS and sum(waves) >= WAVE_SHARE * len(waves) and light is not False:

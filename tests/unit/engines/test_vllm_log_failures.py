@@ -113,6 +113,16 @@ FAILURES = [
     ("shm_too_small", "OSError: [Errno 28] No space left on device: '/dev/shm/psm_1234'"),
     ("shm_too_small", "RuntimeError: unable to open shared memory object </torch_12> in read-write mode: No space left on device (28)"),
     ("shm_too_small", "RuntimeError: Insufficient space in /dev/shm for the message queue"),
+    ("broken_install", "RuntimeError: The NVIDIA driver on your system is too old (found version 11080). Please update your GPU driver"),
+    ("broken_install", "ImportError: libcudart.so.13: cannot open shared object file: No such file or directory"),
+    ("broken_install", "ImportError: /opt/venv/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEi"),
+    ("broken_install", "ModuleNotFoundError: No module named 'flashinfer'"),
+    ("broken_install", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
+    ("broken_install", "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown"),
+    ("broken_install", "torch.AcceleratorError: CUDA error: the provided PTX was compiled with an unsupported toolchain."),
+    ("broken_install", "RuntimeError: Failed to find C compiler. Please specify via CC environment variable."),
+    ("broken_install", "AssertionError: Torch not compiled with CUDA enabled"),
+    ("invalid_config", "RuntimeError: CUDA error: invalid device ordinal"),
     ("port_in_use", "OSError: [Errno 98] Address already in use"),
     ("port_in_use", "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use"),
     (
@@ -237,6 +247,16 @@ NEVER_ALONE |= {
     "must be",
     "ot found",
     "recognize",
+}
+NEVER_ALONE |= {
+    "driver",
+    "Driver",
+    "no kernel image",
+    "unsupported toolchain",
+    "compiler",
+    "nvcc",
+    "non supported HW",
+    "nvidia-container-cli",
 }
 NEVER_ALONE |= {"retriev", "validation", "an't load", "annot", "onnectFullMesh"}
 

@@ -30,6 +30,9 @@ def values(*lines: str) -> dict[str, float]:
         "NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
         "NVRM: Xid (PCI:0000:01:00): 64, pid='<unknown>', Row Remapper: unable to record",
         "Warning  GpuXid  node/gpu-7  XID error 140 on GPU 3",
+        "kernel: NVRM: Xid (PCI:0000:1b:00): 45, pid=77, name=python3, Ch 00000009 caused by previous Xid 145",
+        "NVRM: Xid (PCI:0000:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x026001c6 0x00000000)",
+        "Xid 48: uncorrectable double-bit ECC in HBM, the same bank as yesterday",
     ],
 )
 def test_a_broken_card(line: str) -> None:
@@ -74,6 +77,8 @@ def test_a_pending_repair_and_a_recovery_action_of_none_break_nothing() -> None:
         "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=16060, emitted seq=16062",
         "amdgpu 0000:c1:00.0: amdgpu: 3 uncorrectable hardware errors detected in umc block",
         "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+        "nvidia-nvswitch2: SXid (PCI:0000:a9:00.0): 24007, Severity 1 Engine instance 03 Sub-engine instance 00",
+        "               NVRM: fallen off the bus and is not responding to commands.",
     ],
 )
 def test_other_words_of_a_lost_or_hung_card(line: str) -> None:
@@ -87,6 +92,8 @@ def test_other_words_of_a_lost_or_hung_card(line: str) -> None:
         "amdgpu 0000:0a:00.0: amdgpu: ring comp_1.0.1 uses VM inv eng 8 on hub 0",
         "amdgpu 0000:0a:00.0: amdgpu: RAS: optional ras ta ucode is not available",
         "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error",
+        "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 28006, Severity 0 Engine instance 46 Sub-engine instance 00",
+        "NVRM: Xid (PCI:0000:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008)",
         "usb 1-1: new high-speed USB device number 79",
     ],
 )
@@ -107,6 +114,9 @@ def test_one_kill_told_twice_is_one_kill_and_has_a_name() -> None:
     found = digest(lines, source="x").signals(AT)["kernel_oom_kill"]
     assert found.last == 2
     assert "VLLM::EngineCor" in found.detail
+    assert values('earlyoom[811]: sending SIGKILL to process 4711 uid 1000 "VLLM::EngineCor": badness 912') == {"kernel_oom_kill": 1.0}
+    assert values("systemd-oomd[702]: Killed /user.slice/a.scope due to memory pressure for /user.slice") == {"kernel_oom_kill": 1.0}
+    assert values("systemd-oomd[702]: Considered 97 cgroups for killing, top candidates were:") == {}
     assert values("System OOM encountered, victim process: python3, pid: 99") == {"kernel_oom_kill": 1.0}
 
 

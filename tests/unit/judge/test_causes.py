@@ -120,3 +120,15 @@ def test_a_claim_uses_a_variant_of_the_list() -> None:
 def test_unknown_symptoms_authorise_nothing() -> None:
     verdicts: dict[str, Verdict] = {symptom.name: Unknown("not measured") for symptom in symptoms()}
     assert named(Case(Window("r", 0.0), verdicts)) == "unknown"
+
+
+@pytest.mark.parametrize(("waiting", "readings", "claimed"), [(1.0, 2, False), (0.0, 2, True), (1.0, 4, True)])
+def test_a_queue_that_begins_on_a_full_pool_is_not_called_healthy_after_two_readings(waiting: float, readings: int, claimed: bool) -> None:
+    times = [10.0 * place for place in range(readings)]
+    usage = signal("kv_usage_ratio", [(at, 0.99) for at in times], "test")
+    queue = signal("waiting_requests", [(at, waiting if at == times[-1] else 0.0) for at in times], "test")
+    assert usage is not None
+    assert queue is not None
+    window = Window("r", times[-1], {usage.name: usage, queue.name: queue})
+    judged = BY_NAME["healthy-busy"].judge(Case(window, {"engine-busy": Present("runs", ())}))
+    assert isinstance(judged, Claim) is claimed

@@ -121,7 +121,6 @@ _DEVICE: tuple[Rule, ...] = (
             "HSA_STATUS_ERROR",
             "GPU Hang",
             "CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)",
-            "no kernel image is available",
             (
                 "(?:CUDA|HIP) error: (?:invalid (?:argument|configuration|device function|resource handle)|operation not "
                 "(?:permitted|supported)|unknown error|the launch timed out)"

@@ -33,6 +33,17 @@ HARM = (
 )
 
 
+FULL_RATIO, TOO_FEW_READINGS = 0.95, 3
+
+
+def _queue_begins(case: Case) -> bool:
+    """True if the last of very few readings shows a full pool and somebody waiting: the next one may show harm."""
+    usage, waiting = case.window.fresh("kv_usage_ratio"), case.window.fresh("waiting_requests")
+    if usage is None or waiting is None or len(usage.points) >= TOO_FEW_READINGS:
+        return False
+    return usage.last >= FULL_RATIO and waiting.last > 0
+
+
 def judge(case: Case) -> Judgement:
     """Claim where work flows and no harm is Present."""
     if case.present("engine-busy"):
@@ -40,6 +51,10 @@ def judge(case: Case) -> Judgement:
             return Cleared(case.because(harm[0]))
         if case.window.fresh("waiting_requests") is None:
             return Open("requests run, but the queue was not measured", ("waiting_requests",))
+        if _queue_begins(case):
+            return Open(
+                "the pool is full and somebody waits in the last reading: too few readings to call it healthy", ("waiting_requests",)
+            )
         return Claim(
             confidence=case.confidence("engine-busy") * 0.9,
             severity="none",
