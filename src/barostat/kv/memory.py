@@ -44,6 +44,7 @@ class MemoryModel:
     tower_bytes: float = 0.2 * GIB
     old_tower_bytes: float = 2.5 * GIB
     single_bytes: float = 0.25 * GIB
+    workspace_bytes: float = 394 * 2**20
     linked_bytes: float = 2.08 * GIB
     unlinked_bytes: float = 0.25 * GIB
     early_bytes: float = 0.1 * GIB
@@ -156,6 +157,9 @@ def non_torch(flags: Deployment, capability: float, constants: MemoryModel) -> E
         return Estimate("non-torch", constants.linked_bytes, 0.5 * GIB, 2.8 * GIB, "NCCL and all-reduce workspaces of linked GPUs")
     if flags.tp > 1:
         return Estimate("non-torch", constants.unlinked_bytes, 0.05 * GIB, 1.2 * GIB, "NCCL between GPUs without a fast link")
+    if capability >= 10.0:
+        both = constants.single_bytes + constants.workspace_bytes
+        return Estimate("non-torch", both, 0.1 * GIB, 1.2 * GIB, "context, kernels and FlashInfer's workspace (the default on Blackwell)")
     if flags.pp > 1:
         return Estimate("non-torch", 0.07 * GIB, 0.02 * GIB, 0.5 * GIB, "pipeline stages of one GPU each")
     return Estimate("non-torch", constants.single_bytes, 0.05 * GIB, 0.6 * GIB, "context and kernels of one GPU")

@@ -120,8 +120,8 @@ def _of_checkpoint(found: Mapping[str, object], plain_bytes: int, config: Mappin
     if config.get("expert_dtype") == "fp4" and "fp4" not in name:
         return WeightFormat(f"{name}, experts mxfp4", plain_bytes, size, plain, uncertain, by_component={"experts": 0.5 + 1 / 32})
     mixed = _by_targets(found)
-    if len(set(mixed.values())) > 1:
-        return WeightFormat(f"mixed: {name} and others", plain_bytes, size, plain, 0.08, by_component=mixed)
+    if len(set(mixed.values())) > 1:  # every module that is quantised is named: what is not named stays as it is
+        return WeightFormat(f"mixed: {name} and others", plain_bytes, plain_bytes, plain, 0.08, by_component=mixed)
     return WeightFormat(name, plain_bytes, size, plain, uncertain)
 
 
@@ -136,7 +136,7 @@ def _by_targets(found: Mapping[str, object]) -> dict[str, float]:
         bits = _number(weights, "num_bits") or 8
         size = 0.5 + 1 / 16 if bits == 4 and weights.get("type") == "float" else bits / 8
         for component, words in (*_WORDS.items(), ("mlp", ("mlp.",))):
-            if component not in ("head", "tower") and any(word in str(target) for word in words for target in targets):
+            if any(word in str(target) for word in words for target in targets):
                 sizes.setdefault(component, size)
     return sizes
 
