@@ -101,3 +101,12 @@ def test_schema_and_crd_are_of_the_same_model() -> None:
     # Every field of the dataclasses is in the schema, with its type.
     for section in ("request", "engine", "capacity", "slo", "edge", "remedy"):
         assert spec["properties"][section]["properties"]
+
+
+def test_the_committed_schema_and_crd_are_current() -> None:
+    import subprocess
+    import sys
+
+    root = Path(__file__).resolve().parents[3]
+    done = subprocess.run([sys.executable, str(root / "dev" / "limits_schema.py"), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
