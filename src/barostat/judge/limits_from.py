@@ -73,6 +73,7 @@ def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: st
         if binding
         else f"{what}, so the pool would hold more than the {slots} slots of this engine; more slots cost activations and graphs"
     )
+    because["engine.maxNumSeqs"] += _what_would_change_it(found, binding)
     version = found.flags.version
     engine = EngineLimits(
         max_model_len=length,
@@ -163,6 +164,22 @@ def _seats(budget: int, mean: float, deviation: float, slots: int) -> tuple[int,
     if fitting >= slots:
         return slots, False
     return (fitting // 8 * 8 if fitting >= 16 else fitting), True
+
+
+def _what_would_change_it(found: CapacityPlan, binding: bool) -> str:
+    """What a person could do about the number of seats."""
+    if not binding:
+        return ". More slots, or longer requests, would change it"
+    ways = ["shorter outputs", "another replica"]
+    card = found.request.card
+    if found.flags.kv_cache_dtype == "auto" and (card is None or float(card.capability or 0) >= 8.9):
+        ways.insert(0, "fp8 KV (about twice as many)")
+    more = (
+        " At 0.31.0 and later --max-num-active-seqs lowers it without capturing graphs anew"
+        if found.flags.version.at_least("0.31.0")
+        else ""
+    )
+    return f". {', '.join(ways)} would change it.{more}"
 
 
 def _watermark(found: CapacityPlan, seats: int, because: dict[str, str]) -> float:

@@ -107,6 +107,8 @@ def plan(request: PlanRequest) -> CapacityPlan:
     check_parallelism(model, sized.flags)
     layout = lay_out(model, sized.flags)
     notes = [*model.notes, *sized.assumptions, *request.config.problems]
+    if sized.flags.dp > 1:
+        notes.append(f"data parallel: each of the {sized.flags.dp} engines has a pool of its own; the numbers are one engine's")
     if request.version_assumed:
         notes.append(f"no engine version given: planned for vLLM {request.version}")
     if request.memory_bytes is None and request.card is not None and request.card.seen_gib is None:

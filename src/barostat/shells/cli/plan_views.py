@@ -135,7 +135,7 @@ def table(answer: Answer) -> str:
         lines += _limit_lines(answer)
     lines += [f"  * {advice}" for advice in answer.derived.pools]
     if found.assumptions:
-        lines += ["", "Assumed:", *(f"  - {note}" for note in found.assumptions)]
+        lines += ["", "To know:", *(f"  - {note}" for note in found.assumptions)]
     return "\n".join(lines)
 
 
