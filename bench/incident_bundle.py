@@ -30,6 +30,8 @@ GAUGES = {
     "num_preemptions": "vllm:num_preemptions_total",
     "num_preemptions_total": "vllm:num_preemptions_total",
 }
+CORES_USED = ("cpu_cores_used", "cpu_usage_cores", "cpu_cores")
+CPU_LIMIT = re.compile(r"\bCPU limit\b\D{0,12}(\d+(?:\.\d+)?)(?! ?%|m\b)", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
@@ -50,6 +52,8 @@ def write_bundle(folder: Path, evidence: Mapping[str, Any], version: str | None)
     metrics = evidence.get("metrics")
     if isinstance(metrics, Mapping) and (text := _exposition(metrics)):
         _write(folder / "metrics" / REPLICA / f"{AT}.prom", text)
+    if host := _host(metrics if isinstance(metrics, Mapping) else {}, str(evidence.get("pod_status") or "")):
+        _write(folder / "host" / REPLICA / f"{AT}.json", json.dumps(host))
     if isinstance(card := evidence.get("nvidia_smi"), str) and "|" in card and "MiB" in card:
         _write(folder / "gpu" / REPLICA / f"{AT}.nvidia-smi.txt", card)
     if status := evidence.get("pod_status"):
@@ -74,6 +78,13 @@ def _exposition(metrics: Mapping[str, Any]) -> str:
             continue
         lines.append(f'{name}{{model_name="model"}} {float(value)}')
     return "\n".join(lines)
+
+
+def _host(metrics: Mapping[str, Any], status: str) -> dict[str, float]:
+    """Cores in use and the limit on them, where both are told in numbers."""
+    used = next((found for key in CORES_USED if (found := NUMBER.match(str(metrics.get(key, "")).strip()))), None)
+    limit = CPU_LIMIT.search(status)
+    return {"cpu_usage_cores": float(used[0]), "cpu_limit_cores": float(limit[1])} if used and limit else {}
 
 
 def _pod(status: str) -> dict[str, Any] | None:

@@ -36,6 +36,8 @@ SURE_ENOUGH = 0.45
 DEATHS = ("engine-died", "unclassified-error", "gpu-program-error", "process-ended", "health-failing", "crash-looping", "endpoint-silent")
 HARMS = ("timeouts-and-5xx", "requests-waiting", "slow-decode", "tail-latency-up", "throughput-falling", "queue-rejections", "restarts")
 FIRST_LOAD_RANK = 30
+ENDS = ("log_engine_dead", "log_gpu_program_error")
+"""Lines of the current life after which no engine serves."""
 """Causes below this rank are failures (a dead card, a refused start), from it on load."""
 
 
@@ -105,6 +107,9 @@ def choose(judged: Mapping[CauseName, tuple[int, Judgement]], case: Case) -> tup
     Unknown still says what is plain to see: an engine that died is critical, whatever killed it.
     """
     claims = [(rank, name, claim) for name, (rank, claim) in judged.items() if isinstance(claim, Claim)]
+    if any((found := case.window.fresh(name)) is not None and found.last > 0 for name in ENDS):
+        # load never ends the core: what the last statistics showed is not what killed it, and nothing is healthy
+        claims = [entry for entry in claims if entry[0] < FIRST_LOAD_RANK]
     sure = sorted((entry for entry in claims if entry[2].confidence >= SURE_ENOUGH), key=lambda entry: (entry[0], -entry[2].confidence))
     if sure:
         _, name, claim = sure[0]

@@ -177,6 +177,15 @@ FAILURES = [
         "gpu_oom_startup",
         "ERROR 09-27 05:20:38 multiproc_worker_utils.py:233] Exception in worker VllmWorkerProcess while processing method determine_num_available_blocks: CUDA out of memory. Tried to allocate 19.63 GiB.",
     ),
+    (
+        "collective_timeout",
+        "[E socket.cpp:957] [c10d] The client socket has timed out after 60s while trying to connect to (10.0.0.1, 29400).",
+    ),
+    (
+        "collective_timeout",
+        "[rank0]:[W902 16:27:57.294 socket.cpp:494] [c10d] waitForInput: socket SocketImpl(fd=3, addr=[a]:1, remote=[b]:2) timed out after 1800000ms",
+    ),
+    ("engine_dead", "ERROR 09-11 17:21:30 async_llm_engine.py:63] Engine background task failed"),
     ("collective_timeout", "RuntimeError: Barrier timed out after 600.00 seconds"),
     ("unclassified_error", "/bin/sh: 1: vllm: Permission denied"),
     ("unclassified_error", 'exec: "vllm": executable file not found in $PATH: unknown'),
@@ -364,3 +373,11 @@ def test_ranks_that_miss_each_other_after_sigterm_did_not_fail() -> None:
 def test_the_server_going_down_after_its_engine_was_not_told_to() -> None:
     assert _kinds("EngineCore encountered a fatal error.", "INFO:     Shutting down") == {"engine_dead"}
     assert _kinds("INFO:     Shutting down", "INFO:     Application shutdown complete.") == {"shutdown"}
+
+
+def test_an_error_before_the_first_dated_line_is_as_old_as_the_log() -> None:
+    """A pasted excerpt often begins in the middle of a line: what it says is not half a year old."""
+    cut = "[multiproc_executor.py:492] ValueError: Free memory on device (3.1/47.4 GiB) on startup is less than desired GPU memory utilization"
+    found = digest([cut, "ERROR 06-30 13:53:19 [core.py:515] EngineCore failed to start."], source="x")
+    now = 1_795_004_800.0
+    assert {made.name: made for made in found.signals(now)[""]}["log_gpu_oom_startup"].at == now

@@ -132,3 +132,13 @@ def test_a_queue_that_begins_on_a_full_pool_is_not_called_healthy_after_two_read
     window = Window("r", times[-1], {usage.name: usage, queue.name: queue})
     judged = BY_NAME["healthy-busy"].judge(Case(window, {"engine-busy": Present("runs", ())}))
     assert isinstance(judged, Claim) is claimed
+
+
+def test_the_load_before_a_crash_is_neither_its_cause_nor_healthy() -> None:
+    dead = signal("log_engine_dead", [(0.0, 1.0)], "test")
+    assert dead is not None
+    crashed = case("kv-capacity-waiting kv-usage-pinned engine-busy engine-died unclassified-error", "preemption-heavy")
+    crashed = Case(Window("r", 0.0, {**crashed.window.signals, dead.name: dead}), crashed.verdicts)
+    assert named(crashed) == "unknown"
+    oom = Case(crashed.window, {**crashed.verdicts, "gpu-oom-serving": Present("out of memory", ())})
+    assert named(oom) == "gpu-oom/serving"

@@ -150,6 +150,7 @@ _DEVICE: tuple[Rule, ...] = (
                 r"(?:NCCL|RCCL|nccl|rccl|Gloo|gloo|TCPStore|[Rr]endezvous|process group|init_process_group|all_?reduce"
                 r"|[Bb]arrier)\b.{0,120}(?:[Tt]imed? ?out|TIMEOUT)"
             ),
+            r"client socket has timed out|waitForInput: .{0,200}timed out|\[c10d\].{0,80}timed out",
             "[Tt]imed out .{0,60}(?:process group|clients|rendezvous|NCCL|store|ranks)",
             "RendezvousTimeoutError",
             "connectFullMesh failed",
@@ -263,6 +264,8 @@ ENGINE_DEAD: Rule = rule(
         "Engine loop is not running",
         "Background loop (?:has errored|is (?:stopped|not running))",
         "Engine process failed to start",
+        "Engine background task failed",
+        "MQLLMEngine is already dead",
         "Engine core exited unexpectedly",
         "engine core exited unexpectedly",
         "Timed out waiting for engine core",

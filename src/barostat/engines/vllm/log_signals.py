@@ -164,7 +164,9 @@ def _p95(values: list[float]) -> float:
 
 
 def _when(at: float, offset_s: float, now: float) -> float:
-    # An event before the first dated line has no time of its own; it is as old as the log, which a person may read as now.
+    # An event before the first dated line has no time of its own (0); it is as old as the log, which a person may read as now.
+    if at <= 0.0:
+        return now
     when = at + offset_s
     return when if when <= now and when > now - 365 * 86_400.0 else now
 
