@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from barostat.catalog.cards import find_card
+from barostat.catalog.models import find_model
 from barostat.core.errors import InputError
 from barostat.core.units import GIB
 from barostat.core.version import parse_version
@@ -95,10 +96,13 @@ def request_of(row: dict[str, Any], configs: Path) -> PlanRequest:
 
     Errors: InputError where the model's configuration is not there or cannot be read.
     """
-    if not row.get("config_file"):
-        raise InputError("the row names no model configuration")
-    path = configs / Path(row["config_file"]).name
-    model = read_architecture(json.loads(path.read_text()), path.name)
+    if row.get("config_file"):
+        path = configs / Path(row["config_file"]).name
+        model = read_architecture(json.loads(path.read_text()), path.name)
+    elif (listed := find_model(row.get("model") or "")) is not None:
+        model = read_architecture(listed.config, listed.name)
+    else:
+        raise InputError("the row names no model configuration, and the built-in catalogue has none of that name")
     stated = parse_version(row.get("vllm_version"))
     version = stated or parse_version(version_by_log(row))
     assert version is not None
