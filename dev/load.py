@@ -42,8 +42,7 @@ class Load:
     Units: `prompt_tokens` and `output_tokens` are inclusive bounds, drawn evenly; `prompt_text_bytes` replaces token ids by that much
     text, which the API server has to tokenize; all of it but the end is the same in every request, so that the prefix cache spares the
     engine the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join (less
-    those that are there at once), or the rate grows from `rate_from_per_s`. `read_every_s`: a stream is read that seldom, which costs
-    the server all and this side little.
+    those that are there at once), or the rate grows from `rate_from_per_s`.
     """
 
     prompt_tokens: tuple[int, int] = (200, 400)
@@ -56,7 +55,6 @@ class Load:
     think_s: float = 0.0
     prompt_text_bytes: int = 0
     stream: bool = False
-    read_every_s: float = 0.0
     seed: int = 0
     most_in_flight: int = 600
 
@@ -160,8 +158,6 @@ async def _request(host: str, port: int, load: Load, body: bytes, counts: Counts
                         longest = max(longest, now - last)
                     last = now
                     counts.chunks += events
-                if load.read_every_s:
-                    await asyncio.sleep(load.read_every_s)
                 piece = await loop.sock_recv(connection, 65_536)
         counts.answered += 1
         counts.latency_s.append(time.monotonic() - began)

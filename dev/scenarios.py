@@ -76,14 +76,6 @@ SCENARIOS: tuple[Scenario, ...] = (
         Load(clients=16, prompt_tokens=(1500, 2500), output_tokens=(8, 16)),
     ),
     Scenario(
-        "host-bound-streams",
-        "host-bound",
-        "a model that costs next to nothing and hundreds of streams: the API server process uses all it can get, the engine could do more",
-        ("--max-model-len", "8192", "--max-num-seqs", "256"),
-        Load(clients=200, prompt_tokens=(4, 16), output_tokens=(60, 120), stream=True, read_every_s=0.3),
-        shape="feather",
-    ),
-    Scenario(
         "host-bound-text",
         "host-bound",
         "prompts of 28 kB of text that differ at their end only: the prefix cache spares the engine the work, nobody spares the tokenizer",

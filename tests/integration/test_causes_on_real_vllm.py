@@ -19,7 +19,6 @@ LISTENING = [one for one in SCENARIOS if one.listens]
 FAILING = [one for one in SCENARIOS if not one.listens]
 VARIANTS = {
     "host-bound-text": "tokenizer",
-    "host-bound-streams": "api-server",
     "hung-engine": "no-tokens",
     "hung-engine-idle": "no-tokens",
     "bad-config-argument": "argument",
