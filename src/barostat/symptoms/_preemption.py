@@ -11,8 +11,6 @@ from barostat.core.window import Window
 SOURCES = ("preemptions_in_window", "preemptions_per_s", "log_preemptions", "log_preempted_v0", "preempted_waiting_requests")
 V1_DEFAULT_SINCE, PRINTED_SINCE = "0.8.0", "0.11.1"
 """From the one version on V0's warning is mostly gone; from the other the statistics line says `Preemptions: N`."""
-V0_WARNS_EVERY = 50
-"""The V0 engine warned at the 1st, 51st, 101st ... preemption: so many lines mean at least this many times one less, plus one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +47,13 @@ def _span_s(window: Window) -> float:
 
 
 def _counted(window: Window) -> tuple[float, Signal, bool] | None:
+    # V0's warnings count since the engine started: only where nothing was counted in this window do they tell anything about it.
     best: tuple[float, Signal, bool] | None = None
     for name in ("preemptions_in_window", "log_preemptions", "log_preempted_v0"):
         signal = window.fresh(name)
-        if signal is None:
-            continue
-        count = signal.high
-        if name == "log_preempted_v0" and count > 0:
-            count = (count - 1) * V0_WARNS_EVERY + 1
-        if best is None or count > best[0]:
-            best = (count, signal, name == "log_preempted_v0")
+        since_start = name == "log_preempted_v0"
+        if signal is not None and (best is None or (signal.high > best[0] and not (since_start and best[0] > 0))):
+            best = (signal.high, signal, since_start)
     return best
 
 
@@ -73,7 +68,7 @@ def preemptions(window: Window) -> Preemptions | None:
         counted = (rate.mean * rate.span_s, rate, False)
     count, signal, at_least = counted
     finished = window.fresh("finished_in_window")
-    per_finished = count / finished.high if finished is not None and finished.high > 0 else None
+    per_finished = count / finished.high if finished is not None and finished.high > 0 and not at_least else None
     per_s = rate.mean if rate is not None else (count / span_s if span_s > 0 and signal.name != "log_preempted_v0" else None)
     evidence = [signal.evidence(window.at, signal.high)]
     if rate is not None and rate is not signal:

@@ -311,3 +311,9 @@ def test_engines_are_kept_apart() -> None:
 def test_v0_counts_its_preemptions_itself() -> None:
     line = "WARNING 10-01 10:00:00 scheduler.py:1554] Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. total_num_cumulative_preemption=151"
     assert named(digest([line], source="x").signals(AT), "", "log_preempted_v0").last == 151
+
+
+def test_v0_lines_without_a_count_stand_for_fifty_each() -> None:
+    line = "WARNING 10-01 10:00:00 scheduler.py:1554] Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because of this"
+    counts = [named(digest([line] * lines, source="x").signals(AT), "", "log_preempted_v0").last for lines in (0, 1, 2, 3)]
+    assert counts == [0, 1, 51, 101]

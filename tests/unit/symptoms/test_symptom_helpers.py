@@ -131,9 +131,14 @@ def test_preemptions_by_request_and_by_second() -> None:
     assert preemptions(_window()) is None
 
 
-def test_v0_warns_at_the_first_and_then_every_fiftieth() -> None:
-    seen = [preemptions(_window(_signal("log_preempted_v0", lines))) for lines in (0, 1, 2, 3)]
-    assert [found.count for found in seen if found is not None] == [0, 1, 51, 101]
+def test_what_v0_counted_since_its_start_does_not_outdo_what_this_window_counted() -> None:
+    since_start = _signal("log_preempted_v0", 951)
+    alone = preemptions(_window(since_start))
+    beside = preemptions(_window(since_start, _signal("preemptions_in_window", 84)))
+    quiet = preemptions(_window(since_start, _signal("preemptions_in_window", 0)))
+    assert alone is not None and (alone.count, alone.at_least) == (951, True)
+    assert beside is not None and (beside.count, beside.at_least) == (84, False)
+    assert quiet is not None and quiet.count == 951
 
 
 def test_slack_of_the_engine_core() -> None:

@@ -13,6 +13,9 @@ from barostat.engines.vllm.log_lines import LifeEvents, LogEvent, StatsLine
 STRETCH_GAP_S = 900.0
 """Statistics lines further apart than this belong to different stretches of traffic (an idle engine stops printing them)."""
 
+V0_WARNS_EVERY = 50
+"""The V0 engine warned at the 1st, 51st, 101st ... preemption and said the count so far; lines without it mean at least so many."""
+
 _COUNTED_KINDS = tuple(name.removeprefix("log_") for name in SIGNALS if name.startswith("log_") and name != "log_preemptions")
 _PREVIOUS: dict[str, tuple[str, ...]] = {
     "previous_log_gpu_oom": ("gpu_oom_startup", "gpu_oom_graph_capture", "gpu_oom_serving", "gpu_oom"),
@@ -34,8 +37,9 @@ def event_signals(events: Sequence[LogEvent], stats: Sequence[StatsLine], at: fl
             found.append(signal(f"log_{kind}", [(at, 0.0)], source))
             continue
         value = float(event.count)
-        if kind == "preempted_v0" and (counted := event.get("n")):
-            value = max(value, float(counted))
+        if kind == "preempted_v0":
+            counted = event.get("n")
+            value = max(value, float(counted)) if counted else (value - 1) * V0_WARNS_EVERY + 1
         found.append(signal(f"log_{kind}", [(_when(event.last_at, offset_s, at), value)], source, event.quote))
     last_stretch = _last_stretch(stats)
     found.append(signal("log_preemptions", [(at, float(sum(line.preemptions or 0 for line in last_stretch)))], source))
