@@ -81,7 +81,7 @@ def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: st
         max_num_batched_tokens=max(found.flags.max_num_batched_tokens, seats),
         watermark=_watermark(found, seats, because) if version.at_least("0.24.0") else None,
         gpu_memory_utilization=None if found.is_exact else found.sized.utilization,
-        kv_cache_memory_bytes=int(found.available.value) if found.is_exact and version.at_least("0.10.2") else None,
+        kv_cache_memory_bytes=found.pool.blocks * found.layout.block_bytes if found.is_exact and version.at_least("0.10.2") else None,
         kv_cache_dtype=None if found.flags.kv_cache_dtype == "auto" else found.flags.kv_cache_dtype,
         max_queued_requests=seats if version.at_least("0.29.0") else None,
         max_queued_tokens=floor(held) if version.at_least("0.29.0") else None,

@@ -195,6 +195,12 @@ def _available(
         size = lay_out(request.model, sized.flags).block_bytes * sized.flags.num_gpu_blocks_override
         pinned_by = exact("available KV memory", size, "num_gpu_blocks_override")
         return pinned_by, [pinned_by] * stage_count, ""
+    if total is None and request.measured is not None:
+        layout = lay_out(request.model, sized.flags)
+        blocks = _measured_blocks(layout, request.measured, sized.flags.max_model_len)
+        if blocks is not None:
+            found = exact("available KV memory", blocks * layout.block_bytes, request.measured.source)
+            return found, [found] * stage_count, ""
     if total is None:
         raise InputError(
             "how much memory there is cannot be told: give --gpu NAME, --gpu-memory-gib, or --available-kv-gib as a log states it",
@@ -205,14 +211,22 @@ def _available(
     return worst, per_stage, ""
 
 
+def _measured_blocks(layout: Layout, measured: Measured, length: int) -> int | None:
+    """The engine's blocks: as it says, or back from the tokens that it logs."""
+    if measured.blocks is not None or not measured.tokens or not layout.groups:
+        return measured.blocks
+    if layout.flags.version.at_least("0.20.1") and layout.flags.generation == "V1":
+        return round(measured.tokens / length * layout.blocks_per_request(length))
+    smallest = min(group.block_tokens for group in layout.groups)
+    return measured.tokens // (smallest * layout.flags.dcp) * len(layout.groups)
+
+
 def _as_measured(
     layout: Layout, computed: Pool, measured: Measured, length: int, spent: Footprint, available: Estimate
 ) -> tuple[Pool, list[str]]:  # fmt: skip
     """The pool that the engine really has, and where our prediction was off."""
     off: list[str] = []
-    blocks = measured.blocks
-    if blocks is None and measured.available_kv_bytes is None and measured.tokens is not None:
-        blocks = round(computed.blocks * measured.tokens / computed.tokens) if computed.tokens else None
+    blocks = _measured_blocks(layout, measured, length) if measured.available_kv_bytes is None or measured.blocks is not None else None
     if blocks is None:
         return computed, off
     needed = blocks * layout.block_bytes

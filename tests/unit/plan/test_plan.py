@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from barostat.core.errors import InputError
 from barostat.core.limits import ServingLimits, contradictions
 from barostat.judge.fitting_changes import changes_that_fit, why_not
 from barostat.judge.limits_from import as_arguments, limits_from
-from barostat.judge.plan import CapacityPlan, plan
+from barostat.judge.plan import CapacityPlan, Measured, plan
 from barostat.judge.traffic import Arrival, traffic_from_quantiles, traffic_of
+from barostat.kv.pool import fill
 from barostat.shells.cli import plan as plan_verb
 from barostat.shells.cli import plan_inputs, plan_views
 
@@ -182,3 +184,43 @@ def test_arguments_are_flags_of_the_engine() -> None:
         as_arguments(ServingLimits(limits_from(made("--model", "Qwen/Qwen3-8B", "--gpu", "H100"), None, "0.33.0").limits.spec))[0]
         == "--max-model-len"
     )
+
+
+BUNDLE = Path(__file__).resolve().parents[2] / "data" / "bundles" / "kv-preemption-thrash"
+TINY = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 2048, "max_position_embeddings": 8192, "intermediate_size": 256,
+}  # fmt: skip
+
+
+def test_a_recorded_engines_own_pool_is_taken(tmp_path: Path) -> None:
+    """The bundle's engine logged 8,192 tokens, 2.00x at 4,096."""
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    found = document("--from", str(BUNDLE), "--model-config", str(tmp_path / "config.json"))
+    assert (found["numBlocks"], found["blockSize"], found["kvCacheTokens"], found["maxConcurrency"]) == (64, 128, 8192, 2.0)
+    assert found["engineVersion"].startswith("0.32")
+
+
+def test_measured_tokens_alone_are_enough() -> None:
+    """No card and no memory: what the engine logs of its size gives the blocks, in old and new versions, for plain and hybrid models."""
+    for name, version, blocks in (
+        ("Qwen/Qwen3-8B", "0.32.0", 26_168),
+        ("google/gemma-2-27b", "0.19.0", 7336),
+        ("google/gemma-3-27b-it", "0.32.0", 40_960),
+    ):
+        asked = plan_inputs.asked(
+            parse("--model", name, "--available-kv-gib", "10", "--engine-version", version, "--max-model-len", "8192")
+        )
+        whole = replace(asked.request, available_kv_bytes=None)
+        layout = plan(asked.request).layout
+        pool = fill(layout, blocks * layout.block_bytes)
+        again = plan(replace(whole, measured=Measured("a log line", tokens=pool.tokens)))
+        assert again.pool.blocks == blocks
+        assert not again.off_by
+
+
+def test_where_the_prediction_was_off_is_said() -> None:
+    asked = plan_inputs.asked(parse("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.32.0"))
+    found = plan(replace(asked.request, measured=Measured("a log line", blocks=20_000)))
+    assert found.pool.blocks == 20_000
+    assert "20000" in found.off_by[0]

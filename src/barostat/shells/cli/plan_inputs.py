@@ -52,14 +52,14 @@ def asked(arguments: argparse.Namespace) -> Asked:
     Errors: InputError for what is missing, unknown or contradictory.
     """
     line = command_line.parse(arguments.command, {}) if arguments.command else None
-    window = _window(arguments.source) if arguments.source else None
+    window, seen_card = _window(arguments.source) if arguments.source else (None, None)
     named = arguments.model_config or arguments.model or (line.model if line is not None else None) or _model_of(window)
     if named is None:
         raise InputError("which model? give --model NAME, --model-config FILE, or vLLM's command line after --", "plan")
     found = open_model(named)
     version, assumed = _version(arguments, window)
     is_cpu = (arguments.gpu or "").lower() == "cpu" or arguments.cpu_kvcache_space_gib is not None or "+cpu" in str(version)
-    card = None if is_cpu or not arguments.gpu else _card(arguments.gpu)
+    card = None if is_cpu else _card(arguments.gpu) if arguments.gpu else find_card(seen_card or "")
     memory = arguments.gpu_memory_gib
     environment = {"VLLM_CPU_KVCACHE_SPACE": str(int(arguments.cpu_kvcache_space_gib or 4))} if is_cpu else {}
     given = [*arguments.command, *_flags(arguments)] if line is not None else ["vllm", "serve", *_flags(arguments)]
@@ -176,8 +176,8 @@ def _traffic(arguments: argparse.Namespace, window: Window | None) -> tuple[Traf
     return (traffic_of_window(window) if window is not None else None), []
 
 
-def _window(source: str) -> Window:
-    """The engine behind a URL, or of a bundle, at this instant."""
+def _window(source: str) -> tuple[Window, str | None]:
+    """The engine behind a URL, or of a bundle, at this instant, and its card's name where that is on record."""
     from barostat.judge.assemble import windows
 
     if "://" in source:
@@ -192,7 +192,7 @@ def _window(source: str) -> Window:
         found, _ = windows(recording, replica)
         for window in found.values():
             if window.config.values:
-                return window
+                return window, replica.gpu
     raise InputError("tells nothing of an engine's configuration", source)
 
 
