@@ -73,6 +73,8 @@ def judge(window: Window) -> Verdict:
         return Absent(f"all {limit:.0f} slots are in use: the queue waits for a slot", evidence)
     tokens, budget = computed_tokens_per_step(window), step_budget_tokens(window)
     if tokens is None or budget is None or budget <= 0:
+        if running.last <= 0:
+            return Absent(f"{waiting.last:.0f} wait and nothing runs: the steps are empty, not full", evidence)
         grown = change(waiting)
         return _by_elimination(window, grown is not None and grown.ratio > 1.2, evidence, limit)
     steps = window["tokens_per_step"].evidence(window.at, tokens, f"computed, of a budget of {budget:.0f}")
