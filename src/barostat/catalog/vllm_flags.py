@@ -18,6 +18,8 @@ FlagType = Literal["int", "length", "float", "bool", "text", "json", "list"]
 Presence = Literal["present", "absent", "unknown version", "not in our catalogue"]
 
 OLDEST_READ = "0.6.6"
+NEWEST_READ = (0, 33)
+"""The newest minor whose flags, defaults and metric names are known."""
 
 
 @dataclass(frozen=True, slots=True)

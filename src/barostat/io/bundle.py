@@ -110,6 +110,8 @@ class _Reader:
         except NotText as error:
             self.note(f"{name} was left out: it is {error.what}")
             return
+        if not log.lines:
+            self.note(f"{name} is empty")
         if place.role == "log":
             self._keep(place.owner, lambda replica: replace(replica, log=log))
         else:

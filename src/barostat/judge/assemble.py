@@ -6,17 +6,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from barostat.catalog.signals import signal
+from barostat.catalog.vllm_flags import NEWEST_READ
 from barostat.core.config import ConfigValue
 from barostat.core.signal import Signal
 from barostat.core.version import EngineVersion, parse_version
 from barostat.core.window import Window
 from barostat.engines.vllm import config as vllm_config
 from barostat.engines.vllm import metrics
+from barostat.engines.vllm.logs import LogDigest
 from barostat.gpus import cards
 from barostat.gpus import read as read_gpu
 from barostat.judge.recording import Recording, ReplicaRecording
 from barostat.platform import host, kubernetes
 from barostat.platform.pods import engine_container, find_pod
+
+_NO_FAILURE = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
+"""Kinds of log lines that end no start."""
 
 
 def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, Window], tuple[str, ...]]:
@@ -30,16 +35,18 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
     problems = list(digest.problems)
     by_metrics = digest.signals
     vllm = [exposition for _, exposition, _ in expositions if exposition.is_vllm]
-    by_log = replica.log.signals(at) if replica.log is not None else {}
-    before = replica.previous_log.signals(at, previous=True) if replica.previous_log is not None else {}
-    version = _version(replica)
+    log, previous_log = _logs(replica, answers=bool(vllm))
+    by_log = log.signals(at) if log is not None else {}
+    before = previous_log.signals(at, previous=True) if previous_log is not None else {}
+    version = _version(replica, log)
+    problems += _version_problems(replica, version, log)
     settings: Mapping[str, ConfigValue] = metrics.settings(vllm[-1]) if vllm else {}
     resolved = vllm_config.resolve(
         args=replica.args,
         env=replica.env,
         config_file=replica.config_file,
         version=version,
-        log_settings=replica.log.settings if replica.log is not None else {},
+        log_settings=log.settings if log is not None else {},
         metric_settings=settings,
         max_model_len_api=replica.probe.max_model_len if replica.probe is not None else None,
         gpu=replica.gpu,
@@ -76,12 +83,48 @@ def _first_of(*sources: Iterable[Signal]) -> dict[str, Signal]:
     return found
 
 
-def _version(replica: ReplicaRecording) -> EngineVersion | None:
+def _logs(replica: ReplicaRecording, *, answers: bool) -> tuple[LogDigest | None, LogDigest | None]:
+    """The log to judge by, and the one before the restart; one without a line is none.
+
+    An engine that fails to start fails again in the same way: while its newest start has neither failed nor come up, the log of the start
+    before is the one that tells why it does not run.
+    """
+    log, before = (found if found is not None and found.lines else None for found in (replica.log, replica.previous_log))
+    undecided = not answers and (log is None or not (log.ready or log.stats or _failed(log)))
+    if undecided and before is not None and _failed(before) and not (before.ready or before.stats):
+        return before, before
+    return log, before
+
+
+def _failed(log: LogDigest) -> bool:
+    return any(event.kind not in _NO_FAILURE for event in log.events)
+
+
+def _version(replica: ReplicaRecording, log: LogDigest | None) -> EngineVersion | None:
     """The version as declared, as the server says, or as the log prints; names in the metrics only bound it and are not used as one."""
-    said = [replica.version, replica.probe.version if replica.probe is not None else None]
-    if replica.log is not None and (printed := replica.log.settings.get("version")):
-        said.append(str(printed.value))
+    said = [replica.version, replica.probe.version if replica.probe is not None else None, _printed_version(log)]
     return next((found for text in said if (found := parse_version(text)) is not None), None)
+
+
+def _printed_version(log: LogDigest | None) -> str | None:
+    printed = log.settings.get("version") if log is not None else None
+    return str(printed.value) if printed is not None else None
+
+
+def _version_problems(replica: ReplicaRecording, version: EngineVersion | None, log: LogDigest | None) -> list[str]:
+    """What is odd about the version: not one, newer than any that was read, or not the one that the engine itself tells."""
+    found: list[str] = []
+    if replica.version and parse_version(replica.version) is None:
+        found.append(
+            f"{replica.version!r} is no version of vLLM; " + (f"{version} is taken, as the engine says" if version else "left out")
+        )
+    if version is not None and version.release[:2] > NEWEST_READ:
+        newest = ".".join(map(str, NEWEST_READ))
+        found.append(f"vLLM {version} is newer than the newest that is known here ({newest}): it is taken to be like that one")
+    told = parse_version(replica.probe.version if replica.probe is not None else None) or parse_version(_printed_version(log))
+    if version is not None and told is not None and told.release != version.release:
+        found.append(f"the version is given as {version}, and the engine itself says {told}: one of them is of another engine")
+    return found
 
 
 def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list[Signal], list[str]]:
