@@ -109,8 +109,10 @@ def simulation_table(settings: Settings, outcome: Outcome, summary: Summary) -> 
     lines = [
         f"{summary.requests:,} requests in {_seconds(summary.duration_s)}: {summary.finished:,} finished, {summary.rejected:,} rejected"
         + (f", {unfinished:,} unfinished" if unfinished else ""),
-        f"goodput      {summary.good_per_s:.4g} good requests/s of {summary.requests_per_s:.4g}, "
-        f"{summary.output_tokens_per_s:,.5g} output tokens/s",
+        (
+            f"goodput      {summary.good_per_s:.4g} good requests/s of {summary.requests_per_s:.4g}, "
+            f"{summary.output_tokens_per_s:,.5g} output tokens/s"
+        ),
         "",
         f"{'':12} {'mean':>10} {'p50':>10} {'p90':>10} {'p95':>10} {'p99':>10} {'max':>10}",
     ]
@@ -119,8 +121,10 @@ def simulation_table(settings: Settings, outcome: Outcome, summary: Summary) -> 
         lines.append(f"{name:12} " + " ".join(f"{_seconds(value):>10}" for value in values))
     lines += [
         "",
-        f"KV usage     {summary.usage_mean_ratio:.0%} on average, {summary.usage_max_ratio:.0%} at most, "
-        f"of {settings.usable_blocks:,} blocks",
+        (
+            f"KV usage     {summary.usage_mean_ratio:.0%} on average, {summary.usage_max_ratio:.0%} at most, "
+            f"of {settings.usable_blocks:,} blocks"
+        ),
         f"             {_bar([one.usage_mean_ratio for one in summary.bins])}",
         f"preemptions  {outcome.preemptions:,}; {outcome.recomputed_tokens:,} tokens computed again",
         f"prefix cache {summary.hit_ratio:.1%} of the prompt tokens were there",

@@ -48,9 +48,9 @@ class Intake:
         """When the next row arrives; None after the last."""
         return self._rows[0][0] if self._rows else None
 
-    def until(self, now_ns: int) -> list[tuple[int, Request]]:
-        """The requests that have arrived by now and were let in, each with its arrival."""
-        arrived = []
+    def until(self, now_ns: int) -> list[tuple[int, Row, int]]:
+        """What has arrived by now and was let in: (arrival, row, tokens that it will produce)."""
+        arrived: list[tuple[int, Row, int]] = []
         while self._rows and self._rows[0][0] <= now_ns:
             at_ns, row = self._rows.popleft()
             output = self._output_limit(row)
@@ -60,12 +60,12 @@ class Intake:
                 continue
             self.unfinished += 1
             self.prefill_tokens += row.input_tokens
-            arrived.append((at_ns, self._request(row, output)))
+            arrived.append((at_ns, row, output))
         return arrived
 
-    def first_token(self, request: Request) -> None:
-        """The request is through its prefill, as the front end sees it."""
-        self.prefill_tokens -= request.prompt_tokens
+    def first_token(self, prompt_tokens: int) -> None:
+        """A request with such a prompt is through its prefill, as the front end sees it."""
+        self.prefill_tokens -= prompt_tokens
 
     def finished(self) -> None:
         """One request is done."""
@@ -88,7 +88,8 @@ class Intake:
             return 503, "max_num_queued_tokens"
         return None
 
-    def _request(self, row: Row, output_tokens: int) -> Request:
+    def request(self, row: Row, output_tokens: int) -> Request:
+        """The row as the step-by-step scheduler takes it."""
         shared: Sequence[int] = ()
         if self._settings.prefix_caching:
             if row.prompt_token_ids is not None:

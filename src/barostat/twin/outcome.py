@@ -25,8 +25,6 @@ class Life:
     preemptions: int = 0
     recomputed_tokens: int = 0
     cached_tokens: int = 0
-    longest_gap_ns: int = 0
-    last_token_ns: int = 0
 
 
 @dataclass(slots=True)

@@ -58,6 +58,7 @@ class Request:
     stale_tokens: int = 0
     preemptions: int = 0
     lost_tokens: int = 0
+    last_token_ns: int = 0
     state: State = State.WAITING
     shared_boundary_tokens: int = 0
     blocks: list[list[int]] = field(default_factory=list)

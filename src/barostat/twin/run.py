@@ -22,6 +22,10 @@ class Pace(Protocol):
     def start_ns(self, arrival_ns: int) -> int:
         """When an idle engine starts its next step for a request that arrives then."""
 
+    @property
+    def empty_ns(self) -> int:
+        """Duration of a step in which nothing is scheduled because all that runs waits for the step before."""
+
 
 @dataclass(frozen=True, slots=True)
 class EverySteps:
@@ -37,6 +41,11 @@ class EverySteps:
     def start_ns(self, arrival_ns: int) -> int:
         """The first multiple at or after the arrival."""
         return -(-arrival_ns // self.each_ns) * self.each_ns
+
+    @property
+    def empty_ns(self) -> int:
+        """As long as any."""
+        return self.each_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +98,14 @@ class Steps:
                 in_flight = (step, end_ns) if step.scheduled else None
             else:
                 self._take_in(step, end_ns)
-            if step.scheduled or waited or (step.preempted and step.self_preempted_alone is None):
+            stuck = step.self_preempted_alone is not None
+            if not stuck and (step.scheduled or waited or step.preempted):
                 self._now_ns = end_ns
                 self._number += 1
             elif not self._wait_out(step):
                 break
         outcome.rejections = intake.rejections
         outcome.clamped_outputs = intake.clamped
-        outcome.end_ns = max(outcome.end_ns, self._now_ns)
         return outcome
 
     def _idle_until(self, at_ns: int) -> None:
@@ -121,7 +130,8 @@ class Steps:
         return True
 
     def _arrive(self) -> None:
-        for at_ns, request in self._intake.until(self._now_ns):
+        for at_ns, row, output_tokens in self._intake.until(self._now_ns):
+            request = self._intake.request(row, output_tokens)
             life = Life(request.request_id, at_ns, request.prompt_tokens)
             self._lives[request] = life
             self.outcome.lives.append(life)
@@ -136,7 +146,7 @@ class Steps:
         for request in step.admitted:
             self._admitted(request, step)
         if not step.scheduled:
-            return 0 if not isinstance(self._pace, EverySteps) else self._pace.each_ns
+            return self._pace.empty_ns
         prefill = decodes = kv = 0
         for request, count in step.scheduled.items():
             kv += request.computed_tokens
@@ -154,7 +164,9 @@ class Steps:
             preempted = tuple(request.request_id for request in step.preempted)
             line = StepLine(self._number, self._now_ns, names, preempted, len(scheduler.running), len(scheduler.waiting), free)
             self._watch(line, scheduler)
-        return self._pace.step_ns(prefill, decodes, kv)
+        duration_ns = self._pace.step_ns(prefill, decodes, kv)
+        outcome.end_ns = self._now_ns + duration_ns
+        return duration_ns
 
     def _admitted(self, request: Request, step: Step) -> None:
         outcome, life = self.outcome, self._lives[request]
@@ -177,13 +189,10 @@ class Steps:
             life.output_tokens += 1
             if life.first_token_ns is None:
                 life.first_token_ns = end_ns
-                intake.first_token(request)
+                intake.first_token(request.prompt_tokens)
             else:
-                gap = end_ns - life.last_token_ns
-                outcome.gaps[gap] += 1
-                life.longest_gap_ns = max(life.longest_gap_ns, gap)
-            life.last_token_ns = end_ns
+                outcome.gaps[end_ns - request.last_token_ns] += 1
+            request.last_token_ns = end_ns
         for request in taken.finished:
             self._lives.pop(request).finished_ns = end_ns
             intake.finished()
-        outcome.end_ns = max(outcome.end_ns, end_ns)

@@ -48,7 +48,7 @@ class Scheduler:
         self.settings = settings
         self.kv = KvCache(settings)
         self.running: list[Request] = []
-        self.waiting = queue_for(settings.policy)
+        self.waiting = queue_for(settings.policy, Request)
         self._by_priority = settings.policy == "priority"
 
     def add(self, request: Request) -> None:
@@ -98,10 +98,10 @@ class Scheduler:
                 if victim is request:
                     break
             if not fits:
+                if not running:
+                    step.self_preempted_alone = request
                 if self._by_priority and settings.behaviour.self_preempted_skips_on:
                     continue
-                if not running and not step.scheduled:
-                    step.self_preempted_alone = request
                 break
             step.scheduled[request] = count
             budget -= count

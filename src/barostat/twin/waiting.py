@@ -8,83 +8,98 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable
+from typing import Generic, Protocol, TypeVar
 
-from barostat.twin.request import Request
+
+class Ordered(Protocol):
+    """What has a place in a queue by priority: lower is earlier."""
+
+    @property
+    def order(self) -> tuple[int, float, str]:
+        """(priority, arrival, request id)."""
 
 
-class ArrivalQueue:
+T = TypeVar("T", bound=Ordered)
+
+
+class ArrivalQueue(Generic[T]):
     """First come, first served; what comes back goes to the front."""
 
     def __init__(self) -> None:
-        self._queue: deque[Request] = deque()
+        self._queue: deque[T] = deque()
 
     def __len__(self) -> int:
         return len(self._queue)
 
-    def add(self, request: Request) -> None:
+    def add(self, request: T) -> None:
         """The request is last."""
         self._queue.append(request)
 
-    def put_back(self, request: Request) -> None:
+    def put_back(self, request: T) -> None:
         """The request is first."""
         self._queue.appendleft(request)
 
-    def put_back_all(self, requests: Iterable[Request]) -> None:
+    def put_back_all(self, requests: Iterable[T]) -> None:
         """The requests are first, in this order."""
         self._queue.extendleft(reversed(list(requests)))
 
-    def first(self) -> Request:
+    def first(self) -> T:
         """The request that is next."""
         return self._queue[0]
 
-    def take(self) -> Request:
+    def take(self) -> T:
         """The request that was next, now gone."""
         return self._queue.popleft()
 
-    def remove(self, request: Request) -> None:
+    def remove(self, request: T) -> None:
         """The request is not here."""
         self._queue.remove(request)
 
+    def everyone(self) -> list[T]:
+        """All that wait."""
+        return list(self._queue)
 
-class PriorityQueue:
+
+class PriorityQueue(Generic[T]):
     """Lowest (priority, arrival, request id) first, whenever it came."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[tuple[int, float, str], int, Request]] = []
+        self._heap: list[tuple[tuple[int, float, str], int, T]] = []
         self._count = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def add(self, request: Request) -> None:
+    def add(self, request: T) -> None:
         """The request is in its place."""
         self._count += 1
         heapq.heappush(self._heap, (request.order, self._count, request))
 
     put_back = add
 
-    def put_back_all(self, requests: Iterable[Request]) -> None:
+    def put_back_all(self, requests: Iterable[T]) -> None:
         """Each request is in its place."""
         for request in requests:
             self.add(request)
 
-    def first(self) -> Request:
+    def first(self) -> T:
         """The request that is next."""
         return self._heap[0][2]
 
-    def take(self) -> Request:
+    def take(self) -> T:
         """The request that was next, now gone."""
         return heapq.heappop(self._heap)[2]
 
-    def remove(self, request: Request) -> None:
+    def remove(self, request: T) -> None:
         """The request is not here."""
         self._heap = [entry for entry in self._heap if entry[2] is not request]
         heapq.heapify(self._heap)
 
+    def everyone(self) -> list[T]:
+        """All that wait."""
+        return [entry[2] for entry in self._heap]
 
-Queue = ArrivalQueue | PriorityQueue
 
-
-def queue_for(policy: str) -> Queue:
-    """The queue of that policy."""
+def queue_for(policy: str, _kind: type[T]) -> ArrivalQueue[T] | PriorityQueue[T]:
+    """An empty queue of that policy."""
     return PriorityQueue() if policy == "priority" else ArrivalQueue()

@@ -113,7 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.core.errors import InputError
     from barostat.io.requests_file import read_requests
     from barostat.shells.simulation_report import simulation_json, simulation_table
-    from barostat.twin.run import EverySteps, Steps
+    from barostat.twin.forms import simulate
+    from barostat.twin.run import EverySteps
     from barostat.twin.summary import Slo, summarise
 
     settings = settings_of(arguments)
@@ -130,11 +131,11 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     if arguments.steps_out is None:
-        outcome = Steps(settings, rows, pace).run()
+        outcome = simulate(settings, rows, pace)
     else:
         try:
             with arguments.steps_out.open("w", encoding="utf-8") as file:
-                outcome = Steps(settings, rows, pace, _writer(file, arguments.steps_detail)).run()
+                outcome = simulate(settings, rows, pace, _writer(file, arguments.steps_detail))
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.steps_out)) from None
     summary = summarise(outcome, settings.usable_blocks, Slo(arguments.slo_ttft, arguments.slo_itl))

@@ -1,0 +1,25 @@
+"""The form of the twin that takes a workload fastest, with the same result as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barostat.twin.leap import Leaps
+from barostat.twin.outcome import Outcome
+from barostat.twin.request import Row
+from barostat.twin.run import Pace, Steps, Watch
+from barostat.twin.settings import Settings
+
+
+def simulate(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None = None) -> Outcome:
+    """What the engine does with the rows. With a `watch` every step is taken and shown to it."""
+    if watch is None and leaps_apply(settings, rows):
+        return Leaps(settings, rows, pace).run()
+    return Steps(settings, rows, pace, watch).run()
+
+
+def leaps_apply(settings: Settings, rows: Sequence[Row]) -> bool:
+    """True if steps that decide nothing can be leapt over: one group of full attention, and no prefix in common."""
+    if len(settings.groups) != 1 or settings.groups[0].window_tokens is not None:
+        return False
+    return not settings.prefix_caching or all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)

@@ -1,0 +1,292 @@
+"""The fast form: the same decisions as the step-by-step form, at a cost that follows events instead of tokens.
+
+A step in which every running request decodes, nobody can be admitted and the pool has the blocks that this step's bucket needs
+decides nothing: a run of such steps is taken in one loop that touches no request. Every other step is taken with the decoding
+requests counted, and walked through one by one only where their order decides (the pool or the budget runs out).
+
+Identical to `Steps` for one group of full attention in workloads without shared prefixes: tests hold the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from barostat.twin.intake import Intake
+from barostat.twin.leap_state import LeapState, Mode, Mover
+from barostat.twin.leap_walk import Plan, plan_running, walk_running
+from barostat.twin.outcome import Life, Outcome
+from barostat.twin.request import Row
+from barostat.twin.run import EverySteps, Pace
+from barostat.twin.settings import Settings
+
+_NEVER = 1 << 62
+
+
+class Leaps:
+    """The run of one workload. Mutable; `run` takes it to its end."""
+
+    def __init__(self, settings: Settings, rows: Iterable[Row], pace: Pace) -> None:
+        self._settings = settings
+        self._pace = pace
+        self._intake = Intake(settings, rows)
+        self._state = LeapState(settings)
+        self._outcome = Outcome()
+        self._each_ns = pace.each_ns if isinstance(pace, EverySteps) else 0
+        self._now_ns = 0
+        self._blocked = False  # the first that waits cannot be admitted until something ends or arrives
+        self._in_flight = False
+        self._ending: list[Mover] = []
+        self._through_prefill = 0
+
+    def run(self) -> Outcome:
+        """What became of every request."""
+        state, intake = self._state, self._intake
+        while True:
+            arrival = intake.next_ns
+            if not state.running and not len(state.waiting):
+                if arrival is None:
+                    break
+                self._now_ns = max(self._now_ns, self._pace.start_ns(arrival))
+            if arrival is not None and arrival <= self._now_ns:
+                self._arrive()
+            quiet = not (state.prefills or self._ending or state.starved or self._through_prefill)
+            if quiet and state.decodes and (self._blocked or not len(state.waiting)):
+                self._leap()
+            if not self._step():
+                break
+        for mover in (*state.running.values(), *state.waiting.everyone()):
+            if mover.mode is Mode.DECODE:
+                mover.tokens = mover.base + state.clock + 1
+            mover.life.output_tokens = mover.tokens - mover.prompt
+        self._outcome.rejections = intake.rejections
+        self._outcome.clamped_outputs = intake.clamped
+        return self._outcome
+
+    def _arrive(self) -> None:
+        lives, waiting = self._outcome.lives, self._state.waiting
+        for at_ns, row, output_tokens in self._intake.until(self._now_ns):
+            life = Life(row.request_id, at_ns, row.input_tokens)
+            lives.append(life)
+            waiting.add(Mover(row.request_id, row.arrival_s, row.priority, row.input_tokens, output_tokens, life))
+        self._blocked = False
+
+    def _leap(self) -> None:
+        """Steps that decide nothing, until one that might: a block too few, an end, an arrival."""
+        state, outcome, pace, each = self._state, self._outcome, self._pace, self._each_ns
+        buckets, size, ends, add = state.buckets, state.size, state.ends, outcome.load.append
+        decodes, base_sum = state.decodes, state.base_sum
+        running, waiting = len(state.running), len(state.waiting)
+        arrival = self._intake.next_ns
+        until = _NEVER if arrival is None else arrival
+        clock, now, free = state.clock, self._now_ns, state.pool.free
+        first, start_free = clock, free
+        while now < until and clock not in ends:
+            need = len(buckets[clock % size])
+            if need > free:
+                break
+            free -= need
+            add((now, free, running, waiting))
+            clock += 1
+            if each:
+                now += each
+            else:
+                took = pace.step_ns(0, decodes, base_sum + decodes * clock)
+                outcome.gaps[took] += decodes
+                now += took
+        steps = clock - first
+        if not steps:
+            return
+        if each:
+            outcome.gaps[each] += decodes * steps
+        state.pool.take(start_free - free)
+        state.clock, self._now_ns = clock, now
+        state.last_end_ns = outcome.end_ns = now
+        self._in_flight = self._settings.async_scheduling
+        outcome.steps += steps
+        outcome.request_steps += decodes * steps
+        outcome.scheduled_tokens += decodes * steps
+
+    def _step(self) -> bool:
+        """One step with whatever it decides. False where nothing will ever happen again."""
+        settings, state, outcome = self._settings, self._state, self._outcome
+        arrival = self._intake.next_ns
+        if arrival is not None and arrival <= self._now_ns:
+            self._arrive()
+        lone = settings.behaviour.lone_request_unthrottled and len(state.running) + len(state.waiting) <= 1
+        limit = 0 if lone else settings.long_prefill_token_threshold
+        plan = plan_running(state, limit) or walk_running(state, limit)
+        outcome.preemptions += plan.preempted
+        if plan.preempted:
+            self._blocked = False
+        elif len(state.waiting):
+            self._admit(plan, limit)
+        decodes = state.decodes - len(plan.held_back)
+        waited, ending = self._in_flight, self._ending
+        self._ending, through_prefill, self._through_prefill = [], self._through_prefill, 0
+        scheduled = bool(decodes or plan.chunks)
+        if scheduled:
+            self._take(plan, decodes)
+        elif plan.held_back or plan.preempted or waited:
+            for mover in plan.held_back:
+                state.hold_back(mover)
+            self._now_ns += self._pace.empty_ns
+            state.clock += 1
+        if settings.async_scheduling:
+            self._in_flight = scheduled
+            self._settle(ending, through_prefill)
+        else:
+            self._settle(self._ending, self._through_prefill)
+            self._ending, self._through_prefill = [], 0
+            waited = False
+        return (plan.stuck is None and (scheduled or waited or plan.preempted > 0)) or self._wait_out(plan)
+
+    def _admit(self, plan: Plan, limit: int) -> None:
+        settings, state, outcome = self._settings, self._state, self._outcome
+        waiting, pool, size = state.waiting, state.pool, state.size
+        longest, slots = settings.max_model_len, settings.running_limit
+        self._blocked = True
+        while len(waiting):
+            if plan.budget <= 0:
+                self._blocked = False
+                break
+            if len(state.running) >= slots:
+                break
+            mover = waiting.first()
+            hit = mover.chain.left if mover.chain is not None else 0
+            tokens = mover.tokens
+            count = tokens - hit * size
+            if 0 < limit < count:
+                count = limit
+            if not settings.chunked_prefill and count > plan.budget:
+                self._blocked = not plan.chunks  # the next step has a budget without other prompts in it
+                break
+            if count > plan.budget:
+                count = plan.budget
+            watermark = settings.watermark_blocks if state.running else 0
+            if settings.reserve_full_isl and -(-min(tokens, longest) // size) + watermark > pool.free:
+                break
+            blocks = -(-min(hit * size + count, longest) // size)
+            if blocks + watermark > pool.free:
+                break
+            waiting.take()
+            if mover.chain is not None:
+                pool.reclaim(mover.chain)
+                mover.chain = None
+            pool.take(blocks - hit)
+            state.admit(mover, hit * size)
+            plan.chunks.append((mover, count))
+            plan.budget -= count
+            life = mover.life
+            if life.admitted_ns is None:
+                life.admitted_ns = self._now_ns
+                life.cached_tokens = hit * size
+                outcome.cached_tokens += hit * size
+                outcome.looked_up_tokens += tokens
+            else:
+                again = max(0, mover.lost - hit * size)
+                life.recomputed_tokens += again
+                outcome.recomputed_tokens += again
+
+    def _take(self, plan: Plan, decodes: int) -> None:
+        """The step runs: its load is noted, its tokens reach their requests."""
+        state, outcome = self._state, self._outcome
+        clock = state.clock
+        kv = state.base_sum + state.decodes * (clock + 1)
+        for mover in plan.held_back:
+            kv -= mover.base + clock + 1
+        prefill, single, tokens = 0, decodes, decodes
+        for mover, count in plan.chunks:
+            reached = mover.computed + count
+            kv += reached
+            tokens += count
+            if count == 1 and reached == mover.tokens:
+                single += 1
+            else:
+                prefill += count
+        end = self._now_ns + self._pace.step_ns(prefill, single, kv)
+        outcome.steps += 1
+        outcome.request_steps += decodes + len(plan.chunks)
+        outcome.scheduled_tokens += tokens
+        outcome.load.append((self._now_ns, state.pool.free, len(state.running), len(state.waiting)))
+        outcome.end_ns = end
+        for mover in plan.held_back:
+            state.hold_back(mover)
+        regular = decodes
+        if state.starved:
+            regular -= self._resume_starved(plan.held_back, end)
+        if regular:
+            outcome.gaps[end - state.last_end_ns] += regular
+        if clock in state.ends:
+            for mover in state.ends.pop(clock):
+                if mover.end_clock == clock and mover.mode is Mode.DECODE:
+                    state.stop_decoding(mover)
+                    mover.computed += 1
+                    self._finish(mover, end)
+        for mover, count in plan.chunks:
+            mover.computed += count
+            if mover.computed == mover.tokens:
+                self._sample(mover, end)
+        state.clock = clock + 1
+        self._now_ns = state.last_end_ns = end
+
+    def _resume_starved(self, held_back: list[Mover], end: int) -> int:
+        """Those that a step had left out and this one has not: each has its own gap."""
+        starved = self._state.starved
+        back = [mover for mover in starved.values() if mover not in held_back]
+        for mover in back:
+            self._outcome.gaps[end - mover.last_ns] += 1
+            mover.starved = False
+            del starved[mover.seq]
+        return len(back)
+
+    def _sample(self, mover: Mover, end: int) -> None:
+        """The prompt (and what was generated before a preemption) is through: the step produces a token."""
+        state, life = self._state, mover.life
+        if life.first_token_ns is None:
+            life.first_token_ns = end
+            self._through_prefill += mover.prompt
+        else:
+            self._outcome.gaps[end - mover.last_ns] += 1
+        state.prefills.remove(mover)
+        mover.tokens += 1
+        if mover.tokens - mover.prompt >= mover.limit:
+            mover.fresh_clock = state.clock + 1
+            self._finish(mover, end)
+        else:
+            state.start_decoding(mover, state.clock + 1)
+
+    def _finish(self, mover: Mover, end: int) -> None:
+        mover.mode = Mode.ENDING
+        mover.tokens = mover.prompt + mover.limit
+        mover.life.finished_ns = end
+        mover.life.output_tokens = mover.limit
+        self._ending.append(mover)
+
+    def _settle(self, ending: list[Mover], through_prefill: int) -> None:
+        """The output of a step is taken in: what ended in it holds nothing any more, and the front end knows of it."""
+        state, intake = self._state, self._intake
+        if through_prefill:
+            intake.first_token(through_prefill)
+        for mover in ending:
+            intake.finished()
+            if mover.mode is Mode.ENDING:
+                state.pool.give_back(state.blocks_of(mover.computed), mover.computed // state.size)
+                del state.running[mover.seq]
+            else:  # preempted while its last token was on its way
+                state.waiting.remove(mover)
+            self._blocked = False
+
+    def _wait_out(self, plan: Plan) -> bool:
+        """True if something can still change although nothing was scheduled; else the run is stuck, and says why."""
+        state, arrival = self._state, self._intake.next_ns
+        if plan.stuck is not None:
+            self._outcome.stuck = f"request {plan.stuck.name} needs more blocks than there are: it preempts itself for ever"
+            return False
+        if not state.running and not len(state.waiting):
+            return True
+        if arrival is None or self._settings.policy == "fcfs" or state.running:
+            name = state.waiting.first().name if len(state.waiting) else "?"
+            self._outcome.stuck = f"request {name} fits in no empty pool: nothing behind it is admitted"
+            return False
+        self._now_ns = max(self._now_ns + 1, self._pace.start_ns(arrival))
+        return True

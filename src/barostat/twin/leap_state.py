@@ -1,0 +1,172 @@
+"""The state of the fast form: requests that decode are not touched at all while nothing happens to them.
+
+All of them advance by one token per step, so that one clock counts for all:
+
+    computed tokens of a decoding request  =  base + clock
+    it needs a block when that is a multiple of the block size: it stands in bucket (-base) mod block size, and step `clock` serves
+    bucket clock mod block size; it ends at a clock known when it starts to decode
+
+What happens to a request (admission, a chunk of its prompt, preemption, a step without budget for it, its end) re-anchors it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from barostat.twin.counted_pool import Chain, CountedPool
+from barostat.twin.outcome import Life
+from barostat.twin.settings import Settings
+from barostat.twin.waiting import queue_for
+
+
+class Mode(IntEnum):
+    """What a request is at. ENDING: its last token is on its way, and it still holds its blocks (asynchronous scheduling)."""
+
+    WAITING = 0
+    PREFILL = 1
+    DECODE = 2
+    ENDING = 3
+
+
+class Mover:
+    """A request of the fast form. `computed` counts while it prefills; while it decodes, `base` does."""
+
+    __slots__ = (
+        "arrival_s", "base", "chain", "computed", "end_clock", "fresh_clock", "last_ns", "life", "limit", "lost", "mode", "name",
+        "priority", "prompt", "seq", "starved", "tokens",
+    )  # fmt: skip
+
+    def __init__(self, name: str, arrival_s: float, priority: int, prompt: int, limit: int, life: Life) -> None:
+        self.name = name
+        self.arrival_s = arrival_s
+        self.priority = priority
+        self.prompt = prompt
+        self.limit = limit
+        self.life = life
+        self.tokens = prompt
+        self.computed = 0
+        self.base = 0
+        self.seq = 0
+        self.mode = Mode.WAITING
+        self.end_clock = -1
+        self.fresh_clock = -1
+        self.lost = 0
+        self.last_ns = 0
+        self.starved = False
+        self.chain: Chain | None = None
+
+    @property
+    def order(self) -> tuple[int, float, str]:
+        """Place in a queue by priority."""
+        return (self.priority, self.arrival_s, self.name)
+
+
+class LeapState:
+    """Who runs, who prefills, who decodes in which phase, and what is free."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.size = settings.groups[0].block_tokens
+        self.pool = CountedPool(
+            settings.kv_blocks, caching=settings.prefix_caching, unhashed_first=settings.behaviour.unhashed_reused_first
+        )
+        self.waiting = queue_for(settings.policy, Mover)
+        self.running: dict[int, Mover] = {}  # by order of admission
+        self.prefills: list[Mover] = []
+        self.buckets: list[dict[int, Mover]] = [{} for _ in range(self.size)]
+        self.ends: dict[int, list[Mover]] = {}
+        self.starved: dict[int, Mover] = {}
+        self.decodes = 0
+        self.base_sum = 0
+        self.clock = 0
+        self.last_end_ns = 0
+        self._admitted = 0
+
+    def blocks_of(self, tokens: int) -> int:
+        """Blocks that hold so many tokens."""
+        return -(-tokens // self.size)
+
+    def computed(self, mover: Mover) -> int:
+        """Tokens whose keys and values are there, or on their way, before this step."""
+        return mover.base + self.clock if mover.mode is Mode.DECODE else mover.computed
+
+    def admit(self, mover: Mover, computed: int) -> None:
+        """The request runs, last of all, with so many tokens found in the cache."""
+        self._admitted += 1
+        mover.seq = self._admitted
+        mover.mode = Mode.PREFILL
+        mover.computed = computed
+        self.running[mover.seq] = mover
+        self.prefills.append(mover)
+
+    def start_decoding(self, mover: Mover, clock: int) -> None:
+        """From step `clock` on the request computes one token per step, until its limit."""
+        left = mover.limit - (mover.tokens - mover.prompt)
+        mover.mode = Mode.DECODE
+        mover.base = mover.computed - clock
+        mover.fresh_clock = clock
+        mover.end_clock = clock + left - 1
+        self.decodes += 1
+        self.base_sum += mover.base
+        self.buckets[-mover.base % self.size][mover.seq] = mover
+        self.ends.setdefault(mover.end_clock, []).append(mover)
+
+    def stop_decoding(self, mover: Mover) -> None:
+        """The request no longer takes part in the clock; `computed` says how far it came before this step."""
+        mover.computed = mover.base + self.clock
+        mover.tokens = mover.computed + 1
+        self.decodes -= 1
+        self.base_sum -= mover.base
+        del self.buckets[-mover.base % self.size][mover.seq]
+
+    def hold_back(self, mover: Mover) -> None:
+        """The decoding request has no part in this step: everything of it comes one step later."""
+        if not mover.starved:
+            mover.starved = True
+            mover.last_ns = self.last_end_ns
+            self.starved[mover.seq] = mover
+        del self.buckets[-mover.base % self.size][mover.seq]
+        mover.base -= 1
+        self.base_sum -= 1
+        self.buckets[-mover.base % self.size][mover.seq] = mover
+        mover.end_clock += 1
+        self.ends.setdefault(mover.end_clock, []).append(mover)
+
+    def preempt(self, mover: Mover, granted_tokens: int, granted_blocks: int) -> None:
+        """The request waits again and holds nothing. `granted`: what this very step had given it before it was chosen."""
+        mode = mover.mode
+        hashed = self._hashed_tokens(mover, granted_tokens) // self.size
+        if mode is Mode.DECODE:
+            self.stop_decoding(mover)
+            if not mover.starved:
+                mover.last_ns = self.last_end_ns
+            self.starved.pop(mover.seq, None)
+            mover.starved = False
+        elif mode is Mode.PREFILL:
+            self.prefills.remove(mover)
+        mover.chain = self.pool.give_back(self.blocks_of(mover.computed) + granted_blocks, hashed)
+        del self.running[mover.seq]
+        mover.lost = mover.computed
+        mover.computed = 0
+        mover.mode = Mode.WAITING
+        mover.life.preemptions += 1
+        self.waiting.put_back(mover)
+
+    def _hashed_tokens(self, mover: Mover, granted: int) -> int:
+        """How far the request's blocks have been offered to the prefix cache. Asynchronous scheduling offers a generated token only
+        when it is known, which the one of the step before is not yet."""
+        reached = self.computed(mover) + granted
+        if not self.settings.async_scheduling or mover.mode is Mode.PREFILL or mover.starved:
+            return reached
+        return reached - granted if mover.fresh_clock == self.clock else reached - 1
+
+    def prefills_are_last(self) -> bool:
+        """True if no decoding request was admitted after one that still prefills: then decodes come before prefills in a step."""
+        left = len(self.prefills)
+        for mover in reversed(self.running.values()):
+            if not left:
+                return True
+            if mover.mode is not Mode.PREFILL:
+                return False
+            left -= 1
+        return True

@@ -1,0 +1,95 @@
+"""The running requests of one step of the fast form: all at once where order decides nothing, one by one where it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from barostat.twin.leap_state import LeapState, Mode, Mover
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a step gives to whom. Every decoding request not in `held_back` has its token; `chunks` are prompts, in order."""
+
+    budget: int
+    chunks: list[tuple[Mover, int]] = field(default_factory=list)
+    held_back: list[Mover] = field(default_factory=list)
+    preempted: int = 0
+    stuck: Mover | None = None
+
+
+def plan_running(state: LeapState, limit: int) -> Plan | None:
+    """The plan, with its blocks taken, where nobody is preempted or left out for it; None where that takes a walk."""
+    pool, size = state.pool, state.size
+    need = len(state.buckets[state.clock % size]) if state.decodes else 0
+    plan = Plan(state.settings.max_num_batched_tokens - state.decodes)
+    if state.prefills:
+        in_order = state.prefills_are_last()
+        for mover in state.prefills:
+            count = mover.tokens - mover.computed
+            if 0 < limit < count:
+                count = limit
+            if count > plan.budget:
+                if not in_order:
+                    return None
+                if plan.budget <= 0:
+                    break
+                count = plan.budget
+            need += -(-(mover.computed + count) // size) - -(-mover.computed // size)
+            plan.chunks.append((mover, count))
+            plan.budget -= count
+    if need > pool.free:
+        return None
+    pool.take(need)
+    return plan
+
+
+def walk_running(state: LeapState, limit: int) -> Plan:
+    """The plan, request by request in the order of admission, preempting where the pool is out of blocks."""
+    settings, pool, size, clock = state.settings, state.pool, state.size, state.clock
+    by_priority = settings.policy == "priority"
+    order = list(state.running.values())
+    plan = Plan(settings.max_num_batched_tokens)
+    given: dict[Mover, tuple[int, int]] = {}
+    index = 0
+    while index < len(order) and plan.budget > 0:
+        mover = order[index]
+        if mover.mode is Mode.ENDING:
+            index += 1
+            continue
+        if mover.mode is Mode.DECODE:
+            count, need = 1, int(not (mover.base + clock) % size)
+        else:
+            count = mover.tokens - mover.computed
+            if 0 < limit < count:
+                count = limit
+            count = min(count, plan.budget)
+            need = state.blocks_of(mover.computed + count) - state.blocks_of(mover.computed)
+        preempted_itself = False
+        while need > pool.free:
+            place = len(order) - 1
+            if by_priority:
+                place = max(range(len(order)), key=lambda at: (order[at].priority, order[at].arrival_s, -at))
+            victim = order.pop(place)
+            granted = given.pop(victim, (0, 0))
+            plan.budget += granted[0]
+            plan.preempted += 1
+            state.preempt(victim, *granted)
+            if place < index:
+                index -= 1
+            if victim is mover:
+                preempted_itself = True
+                break
+        if preempted_itself:
+            if not order:
+                plan.stuck = mover
+            if by_priority and settings.behaviour.self_preempted_skips_on:
+                continue
+            break
+        pool.take(need)
+        given[mover] = (count, need)
+        plan.budget -= count
+        index += 1
+    plan.chunks = [(mover, count) for mover, (count, _) in given.items() if mover.mode is Mode.PREFILL]
+    plan.held_back = [mover for mover in order if mover.mode is Mode.DECODE and mover not in given]
+    return plan
