@@ -10,12 +10,16 @@ Source: Kubernetes rollout undo; Argo CD reverts a change that its source does n
 
 from __future__ import annotations
 
+import re
+
 from barostat.core.diagnosis import CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import last_of, workload_of
 
 NAME = "undo-rollout"
 RECENT_S = 7200.0
+_SETTING = re.compile(r"--\w|\bimage\b")
+_OF = re.compile(r" of ((?:deployment|statefulset)/\S+)$")
 # A rollback helps against what a rollout can bring: settings, sizes, images; not against a card, a node or a missing replica.
 _NOT_FROM_A_ROLLOUT = ("node-fault", "scaling-lag", "healthy-busy", "healthy-idle", "unknown")
 
@@ -27,8 +31,12 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, "nothing was rolled out lately")
     found = situation.window.fresh("rollout_age_s")
     changed = f": {found.detail[:160]}" if found is not None and found.detail else ""
-    change = f"kubectl rollout undo {workload_of(situation.window.replica)} (under Helm or GitOps: revert the release or commit)"
-    return Proposal(NAME, change, f"the last rollout is {age / 60:.0f} min old{changed}", True, 18)
+    named = _OF.search(found.source) if found is not None else None
+    workload = named[1] if named else workload_of(situation.window.replica)
+    change = f"kubectl rollout undo {workload} (under Helm or GitOps: revert the release or commit)"
+    # A rollout that changed a setting is undone before anything is tuned around it; one that only restarted pods is a guess among others.
+    rank = 5 if _SETTING.search(changed) else 18
+    return Proposal(NAME, change, f"the last rollout is {age / 60:.0f} min old{changed}", True, rank)
 
 
 LEVER = Lever(NAME, "undo the rollout", "supply", tuple(cause for cause in CAUSES if cause not in _NOT_FROM_A_ROLLOUT), propose)

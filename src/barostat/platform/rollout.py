@@ -29,6 +29,7 @@ class Rollout:
     workload: str
     replica_set: str
     revision: int
+    kind: str = "deployment"
     previous_revision: int | None = None
     changes: tuple[str, ...] = ()
     image_change: tuple[str, str] | None = None
@@ -75,6 +76,7 @@ def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout |
         workload=workload.name,
         replica_set=name_of(own),
         revision=revision,
+        kind=workload.kind.lower(),
         previous_revision=_revision(older[-1]) if older else None,
         changes=changes(before, template) if older else (),
         image_change=images,
@@ -128,4 +130,6 @@ def signals(rollout: Rollout | None, at: float) -> list[Signal]:
     """rollout_age_s with what changed as its detail."""
     if rollout is None:
         return []
-    return fact("rollout_age_s", rollout.age_s, at, f"ReplicaSet {rollout.replica_set}", rollout.detail)
+    return fact(
+        "rollout_age_s", rollout.age_s, at, f"ReplicaSet {rollout.replica_set} of {rollout.kind}/{rollout.workload}", rollout.detail
+    )

@@ -341,6 +341,26 @@ def test_a_rollout_is_undone_only_while_it_is_recent() -> None:
     assert refused(ask("undo-rollout", "kv-preemption-thrash", rollout_age_s=86_400.0))
 
 
+def test_a_rollout_that_changed_a_setting_is_undone_before_anything_is_tuned() -> None:
+    tuned = ask("undo-rollout", "kv-preemption-thrash", rollout_age_s=(900.0, "revision 7 of vllm: --max-num-seqs 64 -> 256"))
+    restarted = ask(
+        "undo-rollout", "kv-preemption-thrash", rollout_age_s=(900.0, "revision 7 of vllm: no change to the engine's container")
+    )
+    capped = ask("edge-input-cap", "kv-preemption-thrash", prompt_tokens_p95=742.0, prompt_tokens_p50=512.0)
+    assert isinstance(tuned, Proposal)
+    assert isinstance(restarted, Proposal)
+    assert isinstance(capped, Proposal)
+    assert tuned.rank < capped.rank < restarted.rank
+
+
+def test_the_workload_is_the_one_that_owns_the_pod_not_the_one_that_its_name_suggests() -> None:
+    rolled = signal("rollout_age_s", [(NOW, 900.0)], "ReplicaSet chat-6d5c of deployment/chat", "--max-num-seqs 64 -> 256")
+    assert rolled is not None
+    found = importlib.import_module("barostat.levers.undo_rollout").LEVER
+    window = Window("engine-0", NOW, {rolled.name: rolled}, EngineConfig({}), None)
+    assert "undo deployment/chat (" in proposed(found.propose(Situation("kv-preemption-thrash", "", window)))
+
+
 def test_replicas_follow_what_waits() -> None:
     assert proposed(ask("scale-out", "compute-bound", replicas_wanted=4, running_requests=32, waiting_requests=16)) == "replicas: 6"
     assert (

@@ -100,6 +100,7 @@ def test_the_rollout_is_a_signal() -> None:
     found = facts()["rollout_age_s"]
     assert found.last == 720
     assert "--max-num-seqs 64 -> 256" in found.detail
+    assert facts()["rollout_age_s"].source.endswith(" of deployment/vllm")
 
 
 def test_an_image_change() -> None:
