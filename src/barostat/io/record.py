@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -184,7 +185,7 @@ class _Watcher:
             scraper.not_vllm or (f"{scraper.where.base} {scraper.hopeless}" if scraper.hopeless else "") for scraper in self.scrapers
         ]
         if all(sentences):
-            raise OutsideError("; ".join(sentences), retryable=not any(scraper.not_vllm for scraper in self.scrapers))
+            raise OutsideError("; ".join(sentences), retryable=all(scraper.may_pass for scraper in self.scrapers))
 
     def _nothing_comes(self) -> bool:
         """True if no server listens and no process of the engine runs: what is there already is all there will be."""
@@ -266,7 +267,12 @@ def _readable(path: Path) -> Path:
             raise InputError("a directory, not a log; a recorded bundle is read with --bundle", str(path))
         if not path.is_file():
             raise InputError("neither a file nor a directory", str(path))
-        with path.open("rb"):
-            return path
+        with path.open("rb") as file:
+            head = file.read(4096)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", str(path)) from None
+    if re.match(rb"# (?:HELP|TYPE) |vllm:\w+[{ ]", head):
+        raise InputError("a scrape of /metrics, not a log; it is read with --bundle", str(path))
+    if re.match(rb'\{\s*"(?:apiVersion|kind|items)"\s*:', head):
+        raise InputError("what kubectl prints, not a log; it is read with --bundle, under the name pods.json, events.json, ...", str(path))
+    return path

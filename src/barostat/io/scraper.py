@@ -20,6 +20,7 @@ SCRAPE_S = 10.0
 """Time for one scrape: what Prometheus gives by default. An API server at its CPU limit takes seconds, and that is when it matters."""
 ASIDE_S = 5.0
 PROBE_S = 20.0
+_MAY_PASS = frozenset({"refused", "unreachable"})
 _HOPELESS = frozenset({"no-name", "refused", "unreachable", "tls", "no-http", "redirect"})
 
 
@@ -28,6 +29,7 @@ class Scraper:
     """Asks one engine; keeps what it answered, in time order.
 
     `answered`: something at the address spoke HTTP. `not_vllm`: a sentence if what answers is another program, for sure.
+    `hopeless`: why nothing will come within the window; `may_pass`: that may be otherwise in a minute.
     """
 
     where: Address
@@ -39,6 +41,7 @@ class Scraper:
     answered: bool = False
     not_vllm: str = ""
     hopeless: str = ""
+    may_pass: bool = False
     _model: str | None = None
     _token_sent: bool = False
     _session: httpx.AsyncClient | None = None
@@ -104,12 +107,14 @@ class Scraper:
 
     def _keep(self, page: Answer | Failure, started: float) -> None:
         if isinstance(page, Failure):
-            self.hopeless = page.why if page.kind in _HOPELESS else ""
+            self.hopeless, self.may_pass = (page.why if page.kind in _HOPELESS else ""), page.kind in _MAY_PASS
             self.failed.append((started, f"{self.where.base} {page.why}"))
             return
-        self.answered, self.hopeless = True, ""
+        self.answered, self.hopeless, self.may_pass = True, "", False
         if wrong := self._wrong(page):
             self.failed.append((started, wrong))
+            if page.status in (401, 403) and not self.scrapes:
+                self.hopeless = wrong.removeprefix(f"{self.where.base}: ")
             return
         url = self.where.at("/metrics")
         # The numbers are those of the moment at which the server made the page: nearer to the middle than to either end.

@@ -20,6 +20,9 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
+from barostat.symptoms._lines import quote
+
+WHY_LENGTH = 160
 
 
 def judge(window: Window) -> Verdict:
@@ -35,9 +38,10 @@ def judge(window: Window) -> Verdict:
     silent_s = scrapes.held_for_s(lambda ok: ok < 1) or 0.0
     count = sum(1 for value in scrapes.values if value < 1)
     before = " after it had answered" if scrapes.high >= 1 else ""
+    why = f": {quote(scrapes.detail, WHY_LENGTH)}" if scrapes.detail else ""
     if count < 2:
-        return Present(f"/metrics did not answer the last time{before}", evidence, 0.6)
-    return Present(f"/metrics has not answered for {silent_s:.0f} s{before}", evidence, 0.95)
+        return Present(f"/metrics did not answer the last time{before}{why}", evidence, 0.6)
+    return Present(f"/metrics has not answered for {silent_s:.0f} s{before}{why}", evidence, 0.95)
 
 
 SYMPTOM = Symptom(name="endpoint-silent", title="/metrics does not answer", judge=judge, needs=("scrape_ok",))

@@ -39,8 +39,7 @@ def judge(window: Window) -> Verdict:
     evidence = tuple(signal.evidence(window.at) for signal in looked_at(window, (*SURE, *KERNEL, *CODES)))
     sure = found(window, SURE)
     if sure:
-        detail = f": {quote(sure[0].detail)}" if sure[0].detail else ""
-        return Present(f"killed for host memory, not GPU memory{detail}", evidence, 1.0)
+        return Present(quote(sure[0].detail) or "killed for host memory, not GPU memory", evidence, 1.0)
     if hits := found(window, KERNEL):
         detail = f": {quote(hits[0].detail)}" if hits[0].detail else ""
         return Present(f"the kernel's OOM killer was at work on this node{detail}", evidence, 0.75)

@@ -93,6 +93,15 @@ def test_what_is_no_vllm_is_told_at_once() -> None:
         record(Sources((f"localhost:{port}",)), 30.0, 5.0)
 
 
+def test_who_wants_credentials_is_told_at_once_and_is_worth_no_other_try() -> None:
+    with (
+        serving(always(answer("no", "401 Unauthorized"))) as (port, _),
+        pytest.raises(OutsideError, match=r"/metrics answers HTTP 401.*wants credentials") as caught,
+    ):
+        record(Sources((f"localhost:{port}",)), 30.0, 5.0)
+    assert not caught.value.retryable
+
+
 def test_an_engine_that_never_listened_is_judged_by_its_log(tmp_path: Path) -> None:
     log = tmp_path / "vllm.log"
     log.write_text("INFO 11-20 10:00:00 [x.py:1] starting\nvllm: error: unrecognized arguments: --swap-space 4\n")
@@ -118,6 +127,8 @@ def test_a_log_alone_is_a_recording(tmp_path: Path) -> None:
         (lambda path: path.mkdir(), "a directory, not a log"),
         (lambda _: None, "there is no such file"),
         (lambda path: os.mkfifo(path), "neither a file nor a directory"),
+        (lambda path: path.write_text("# HELP vllm:num_requests_running Number\n"), "a scrape of /metrics, not a log"),
+        (lambda path: path.write_text('{\n  "apiVersion": "v1",\n  "kind": "List"\n}\n'), "what kubectl prints, not a log"),
     ],
 )
 def test_a_log_that_is_none_is_told_before_anything_else(tmp_path: Path, make: object, said: str) -> None:

@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from barostat import __version__
 from barostat.core.errors import InputError, OutsideError
@@ -31,9 +32,21 @@ exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 t
 """
 
 
+KUBECTL_OPTIONS = ("-n", "--namespace", "-l", "--selector", "-A", "--all-namespaces", "-c", "--context")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence; the usage is a --help away."""
+
+    def error(self, message: str) -> NoReturn:
+        if message.startswith("unrecognized arguments") and any(word.split("=")[0] in KUBECTL_OPTIONS for word in message.split()):
+            message += "; a live cluster is not read yet: use `kubectl port-forward` and http://localhost:8000, or record a bundle"
+        self.exit(USAGE, f"{self.prog}: {message} ({self.prog} --help shows how)\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The argument parser with every verb."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="barostat",
         description="Keeps vLLM out of KV-cache collapse: sees pressure, names its cause, says what to do.",
         epilog=EPILOG,
