@@ -1,4 +1,4 @@
-"""The pages of causes and symptoms: each is its module's docstring."""
+"""The pages of causes, symptoms and levers: each is its module's docstring."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from barostat.judge.causes import causes
+from barostat.levers import levers
 from barostat.symptoms import symptoms
 
 
@@ -18,21 +19,22 @@ class Page:
     """One page. `text` is plain prose with its sections as paragraphs."""
 
     name: str
-    kind: Literal["cause", "symptom"]
+    kind: Literal["cause", "symptom", "lever"]
     title: str
     text: str
 
 
 def pages() -> dict[str, Page]:
-    """Every page by name: causes by rank, then symptoms by name."""
+    """Every page by name: causes by rank, then symptoms and levers by name."""
     found = [Page(cause.name, "cause", cause.title, _docstring(cause.judge)) for cause in causes()]
     found += [Page(symptom.name, "symptom", symptom.title, _docstring(symptom.judge)) for symptom in symptoms()]
+    found += [Page(lever.name, "lever", lever.title, _docstring(lever.propose)) for lever in levers()]
     return {page.name: page for page in found}
 
 
 def nearest(name: str, known: Mapping[str, Page]) -> list[str]:
     """Up to three names that look like this one."""
-    return difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [other for other in known if name in other][:3]
+    return difflib.get_close_matches(name, known, n=3, cutoff=0.6) or [other for other in known if name in other][:3]
 
 
 def _docstring(rule: object) -> str:

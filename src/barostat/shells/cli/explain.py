@@ -1,4 +1,4 @@
-"""`barostat explain NAME`: the page of a cause or a symptom."""
+"""`barostat explain NAME`: the page of a cause, a symptom or a lever."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "explain",
-        help="what a cause or a symptom means, what proves it, what does not, what to do",
-        description="Print the page of a cause or a symptom.",
+        help="what a cause, a symptom or a lever means, what proves it, what does not, what to do",
+        description="Print the page of a cause, a symptom or a lever (what a diagnosis proposes).",
         epilog="example: barostat explain kv-preemption-thrash",
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a cause or a symptom; without it, the list of all")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a cause, a symptom or a lever; without it, the list of all")
     parser.set_defaults(run=run)
 
 
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     known = pages()
     if arguments.name is None:
-        for kind in ("cause", "symptom"):
+        for kind in ("cause", "symptom", "lever"):
             print(f"{kind}s:")
             for listed in known.values():
                 if listed.kind == kind:
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     if name not in known:
         close = nearest(name, known)
         hint = f"did you mean {' or '.join(close)}?" if close else "`barostat explain` lists the names"
-        raise InputError(f"there is no cause or symptom named {arguments.name!r}; {hint}")
+        raise InputError(f"no cause, symptom or lever is named {arguments.name!r}; {hint}")
     page = known[name]
     sys.stdout.write(f"{page.name} ({page.kind}): {page.title}\n\n{page.text}\n")
     return 0
