@@ -145,9 +145,11 @@ def minimax_m3_layers(config: ConfigJson) -> list[Layer]:
     sparse = config.mapping("sparse_attention_config")
     listed = sparse.get("sparse_attention_freq", sparse.get("layers", config.listed("sparse_attention_layers")))
     index_dim = sparse.get("sparse_index_dim", sparse.get("index_head_dim", 128))
+    if not isinstance(index_dim, int) or not 0 < index_dim < 100_000:
+        raise InputError(f"the sparse index dimension is {index_dim!r}, a whole number was expected", config.source)
     flags = [bool(item) for item in listed] if isinstance(listed, list) and len(listed) >= count else [bool(sparse)] * count
     full = Full(heads, dim, dim)
-    return [(full, Indexer(int(str(index_dim)), plain=True)) if flags[i] else (full,) for i in range(count)]
+    return [(full, Indexer(index_dim, plain=True)) if flags[i] else (full,) for i in range(count)]
 
 
 def mimo_v2_layers(config: ConfigJson) -> list[Layer]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 from barostat.core.errors import InputError
 
 # Where multimodal checkpoints keep their language model. Order matters: Qwen-Omni nests twice.
 _NESTED = ("thinker_config", "talker_config", "text_config", "llm_config", "language_config", "language_model_config", "text_model_config")
+
+_MOST_LAYERS = 10_000
+_LARGEST = 10**12
 
 # The names under which architectures give the same thing. Source: vLLM 0.32.0, ModelArchConfigConvertorBase.
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -56,14 +60,17 @@ class ConfigJson:
                     self.source,
                 )
             return default
-        if isinstance(found, bool) or not isinstance(found, int | float) or found != int(found) or found < 0:
+        if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found) or found != int(found) or found < 0:
             raise InputError(f"`{name}` is {found!r}, a whole number was expected", self.source)
+        if found > (_MOST_LAYERS if name in ("num_hidden_layers", "decoder_layers") else _LARGEST):
+            raise InputError(f"`{name}` is {found!r}: no model is that large", self.source)
         return int(found)
 
     def number(self, name: str, default: float) -> float:
         """The field as a number, or the default where it is missing or is none."""
         found = self._find(name)
-        return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else default
+        usable = isinstance(found, int | float) and not isinstance(found, bool) and isfinite(found)
+        return float(found) if usable and isinstance(found, int | float) else default
 
     def flag(self, name: str, default: bool = False) -> bool:
         """The field as a truth value."""

@@ -80,6 +80,8 @@ def _is_uniform(layers: list[Named]) -> bool:
 
 def _equal_pages(layers: list[Named]) -> list[Named]:
     """All pages as large as the largest: by larger blocks where they divide, by padding where they do not."""
+    if empty := [name for name, spec in layers if spec.page_bytes <= 0]:
+        raise InputError("the cache of this layer would take no bytes: its heads or dimensions are 0", empty[0])
     largest = max(spec.page_bytes for _, spec in layers)
     equal: list[Named] = []
     for name, spec in layers:

@@ -139,7 +139,7 @@ def _state(cache: State, hidden: int) -> Weights:
 
 def _key_dim(cache: State) -> int:
     """Values per head of the key side: heads x value_dim x key_dim values make the state, and key and value dims are equal where used."""
-    per_head = cache.state_values // cache.heads
+    per_head = cache.state_values // max(1, cache.heads)
     return max(1, isqrt(per_head))
 
 
@@ -158,7 +158,7 @@ def _is_moe(config: ConfigJson, index: int) -> bool:
     if len(frequency) > index:
         return bool(frequency[index])
     if config.has("expert_layer_period"):
-        return index % config.integer("expert_layer_period") == config.integer("expert_layer_offset", 0)
+        return index % max(1, config.integer("expert_layer_period")) == config.integer("expert_layer_offset", 0)
     if config.has("interleave_moe_layer_step"):
         return (index + 1) % max(1, config.integer("interleave_moe_layer_step")) == 0
     if index < config.integer("first_k_dense_replace", 0) or index in config.listed("mlp_only_layers"):

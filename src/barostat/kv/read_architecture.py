@@ -129,6 +129,7 @@ def max_position_tokens(config: ConfigJson) -> int:
     if (
         kind in _NO_LENGTHENING
         or not isinstance(factor, int | float)
+        or not 0 < factor < 1e6
         or "gemma3" in f"{config.model_type} {config.whole.get('model_type')}"
     ):
         return length

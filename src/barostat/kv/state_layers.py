@@ -164,8 +164,10 @@ def kimi_linear_layers(config: ConfigJson) -> list[Layer]:
     if not isinstance(heads, int) or not isinstance(dim, int):
         raise InputError("`linear_attn_config` lacks num_heads or head_dim", config.source)
     kernel = linear.get("short_conv_kernel_size", 4)
+    if not isinstance(kernel, int) or not 0 < kernel < 1000:
+        raise InputError(f"`linear_attn_config.short_conv_kernel_size` is {kernel!r}, a small whole number was expected", config.source)
     state = State(
-        kind="kimi delta attention", heads=heads, conv_channels=3 * heads * dim, conv_kernel=int(str(kernel)),
+        kind="kimi delta attention", heads=heads, conv_channels=3 * heads * dim, conv_kernel=kernel,
         state_values=heads * dim * dim,
         state_dtype="float32",
     )  # fmt: skip
