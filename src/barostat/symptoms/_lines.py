@@ -18,7 +18,11 @@ EARLIER_LIFE_CONFIDENCE = 0.85
 def quote(text: str, length: int = QUOTE_LENGTH) -> str:
     """The text on one line, cut to `length`."""
     line = " ".join(text.split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+    if len(line) <= length:
+        return line
+    cut = line[: length - 1]
+    between_words = cut.rfind(" ", length * 2 // 3)
+    return (cut[:between_words] if between_words > 0 else cut).rstrip(" ,;:") + "…"
 
 
 def times(count: float) -> str:

@@ -177,6 +177,13 @@ def test_a_counter_that_falls_within_one_life_counts_nothing() -> None:
     assert any("fell although the process is the same" in problem for problem in problems(scrapes))
 
 
+def test_many_counters_that_fall_are_one_sentence() -> None:
+    scrapes = _scrapes(_with(V32, num_preemptions_total=9e9, generation_tokens_total=9e9), V32)
+    fell = [problem for problem in problems(scrapes) if "fell although" in problem]
+    assert len(fell) == 1
+    assert " and 1 more fell although" in fell[0]
+
+
 def test_a_backwards_clock_is_sorted_and_told() -> None:
     later = _with(V32, generation_tokens_total=9050)
     scrapes: Scrapes = [(1005.0, read(later), "b"), (1000.0, read(V32), "a"), (1005.0, read(later), "b")]

@@ -11,6 +11,7 @@ from barostat.core.window import Window
 from barostat.symptoms._halves import change
 from barostat.symptoms._holding import holding, recent, together
 from barostat.symptoms._host import engine_has_slack, kept_from_engine
+from barostat.symptoms._lines import quote
 from barostat.symptoms._pool import no_room_for_one_more, pinned
 from barostat.symptoms._preemption import preemptions
 from barostat.symptoms._queue import computed_tokens_per_step, queue, running_limit, steps_are_light
@@ -136,9 +137,12 @@ def test_what_v0_counted_since_its_start_does_not_outdo_what_this_window_counted
     alone = preemptions(_window(since_start))
     beside = preemptions(_window(since_start, _signal("preemptions_in_window", 84)))
     quiet = preemptions(_window(since_start, _signal("preemptions_in_window", 0)))
-    assert alone is not None and (alone.count, alone.at_least) == (951, True)
-    assert beside is not None and (beside.count, beside.at_least) == (84, False)
-    assert quiet is not None and quiet.count == 951
+    assert alone is not None
+    assert (alone.count, alone.at_least) == (951, True)
+    assert beside is not None
+    assert (beside.count, beside.at_least) == (84, False)
+    assert quiet is not None
+    assert quiet.count == 951
 
 
 def test_slack_of_the_engine_core() -> None:
@@ -154,3 +158,10 @@ def test_requests_kept_from_the_engine_by_littles_law() -> None:
     assert kept_from_engine(_window(*gauges, _signal("finished_per_s", 50, 50))) == (25, 1)
     assert kept_from_engine(_window(*gauges, _signal("finished_per_s", 3, 3))) is None
     assert kept_from_engine(_window(*gauges)) is None
+
+
+def test_a_long_quote_is_cut_between_words() -> None:
+    text = "0/12 nodes are available: 8 node(s) had untolerated taint {dedicated: train}, 4 Insufficient nvidia.com/gpu."
+    assert quote(text) == "0/12 nodes are available: 8 node(s) had untolerated taint {dedicated: train}, 4…"
+    assert quote("x" * 200) == "x" * 89 + "…"
+    assert quote("two\n  lines") == "two lines"

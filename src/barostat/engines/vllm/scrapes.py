@@ -135,6 +135,7 @@ class EngineScrapes:
     engine: str
     scrapes: Sequence[Scrape]
     problems: list[str] = field(default_factory=list)
+    _having: dict[str, list[str]] = field(default_factory=dict)
 
     def gauge(self, family: tuple[str, ...], combine: Callable[[list[float]], float] = sum, **labels: str) -> list[tuple[float, float]]:
         """(at, value) of every scrape that has the gauge under one of its names, the newest name first.
@@ -174,10 +175,10 @@ class EngineScrapes:
                 case "same":
                     steps.append(Step(start, end, after - before))
                 case "new":
-                    self._note(f"{what} was counted from 0 again: the engine restarted between two scrapes")
+                    self._note_of(what, "counted from 0 again: the engine restarted between two scrapes")
                     steps.append(Step(start, end, after, restarted=True))
                 case "unclear":
-                    self._note(f"{what} fell although the process is the same: that step is left out")
+                    self._note_of(what, "fell although the process is the same (a clock that went backwards?): that step is left out")
         return steps
 
     def _life(self, before: float | None, after: float | None, fell: bool) -> str:
@@ -266,9 +267,21 @@ class EngineScrapes:
                     break
         return f"{' and '.join(shown)} ({self.scrapes[-1].source})"
 
-    def _note(self, problem: str) -> None:
-        if problem not in self.problems:
-            self.problems.append(problem)
+    def _note_of(self, counter: str, problem: str) -> None:
+        """One sentence a problem, however many counters have it."""
+        having = self._having.setdefault(problem, [])
+        if counter in having:
+            return
+        before = self._told(problem)
+        having.append(counter)
+        if before in self.problems:
+            self.problems[self.problems.index(before)] = self._told(problem)
+        else:
+            self.problems.append(self._told(problem))
+
+    def _told(self, problem: str) -> str:
+        first, *others = self._having[problem] or [""]
+        return f"{first}{f' and {len(others)} more' if others else ''} {problem}"
 
 
 def _forms(base: str) -> tuple[str, ...]:
