@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -34,6 +37,32 @@ def print_report(report: Report, console: Console, *, wide: bool = False) -> Non
     hidden = sum(1 for r in report.replicas if r.diagnosis.severity != "none") - len(shown)
     if hidden > 0:
         console.print(Text(f"{hidden} more replicas are not healthy: -o wide shows each.", style="dim"))
+
+
+@dataclass(slots=True)
+class Watched:
+    """Prints a report after another for a person who watches: in full when what it says changes, else one line a replica."""
+
+    console: Console
+    wide: bool = False
+    _said: object = None
+
+    def show(self, report: Report) -> None:
+        """The report is printed, in full or in short."""
+        saying = [(r.name, cause_words(r.diagnosis), r.diagnosis.severity, r.forecast.exhaustion_in_s is not None) for r in report.replicas]
+        if saying != self._said:
+            self._said = saying
+            print_report(report, self.console, wide=self.wide)
+            return
+        at = datetime.fromtimestamp(report.at).astimezone().strftime("%H:%M:%S")
+        for replica in report.replicas:
+            diagnosis = replica.diagnosis
+            line = Text.assemble((f"{at}  ", "dim"))
+            line.append(f"{replica.name}  " if len(report.replicas) > 1 else "", style="dim")
+            line.append(WORDS[diagnosis.severity], style=STYLES[diagnosis.severity])
+            line.append(f"  {cause_words(diagnosis)}  ", style="bold")
+            line.append(diagnosis.summary)
+            self.console.print(line, no_wrap=True, overflow="ellipsis")
 
 
 def _worst(report: Report) -> list[ReplicaReport]:

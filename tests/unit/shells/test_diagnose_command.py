@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -10,11 +11,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 from barostat.core.diagnosis import Diagnosis, Forecast, ReplicaReport, Report
 from barostat.shells.cli.diagnose import exit_code
 from barostat.shells.cli.main import main
 from barostat.shells.pages import pages
+from barostat.shells.report_text import Watched
 
 STARTED = "INFO 11-21 08:00:00 [core.py:1] Initializing a V1 LLM engine (v0.32.0) with config\n"
 REFUSED = STARTED + "vllm: error: unrecognized arguments: --swap-space 4\n"
@@ -225,3 +228,15 @@ def replica(cause: str, *, unreachable: bool = False, exhaustion: float | None =
 )
 def test_the_exit_code_is_the_first_that_occurs_of_1_4_3_0(replicas: list[ReplicaReport], code: int) -> None:
     assert exit_code(Report(0.0, "t", tuple(replicas), Diagnosis("unknown", "info", 0.0, ""))) == code
+
+
+def test_who_watches_sees_a_report_again_only_when_it_says_something_else() -> None:
+    console = Console(file=io.StringIO(), width=100)
+    watched = Watched(console)
+    thrash, idle = (Report(AT, "t", (replica(cause),), replica(cause).diagnosis) for cause in ("kv-preemption-thrash", "healthy-idle"))
+    lengths = []
+    for report in (thrash, thrash, thrash, idle, thrash):
+        before = console.file.getvalue().count("\n")  # type: ignore[attr-defined]
+        watched.show(report)
+        lengths.append(console.file.getvalue().count("\n") - before)  # type: ignore[attr-defined]
+    assert [length == 1 for length in lengths] == [False, True, True, False, False]

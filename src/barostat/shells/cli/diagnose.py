@@ -44,7 +44,11 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
     )
-    parser.add_argument("--watch", action="store_true", help="go on until interrupted: a report after every interval, over the last --for")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="go on until interrupted: a look every --interval, judged over the last --for; a table is shown anew when the diagnosis changes",
+    )
     parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up")
     parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")
     parser.add_argument("--probe", action="store_true", help="may send one request of one token, to tell a hung engine from an idle one")
@@ -145,9 +149,11 @@ def _printer(arguments: argparse.Namespace) -> Callable[[Report], None]:
         return lambda report: print(report_markdown(report), end="")
     from rich.console import Console
 
-    from barostat.shells.report_text import print_report
+    from barostat.shells.report_text import Watched, print_report
 
     console = Console(no_color=True if arguments.no_color else None, highlight=False, soft_wrap=False)
+    if arguments.watch:
+        return Watched(console, wide=output == "wide").show
     return lambda report: print_report(report, console, wide=output == "wide")
 
 
