@@ -2,7 +2,8 @@
 
 Reads one JSON case per line on stdin: {"settings": {...}, "groups": [[block tokens, window or null], ...], "rows": [...], "steps": most}.
 Writes one JSON line per case: {"steps": [[step, [[id, tokens], ...], [preempted], running, waiting, [free block ids]], ...],
-"rejected": [[id, reason], ...], "finished": [[id, step], ...]}. A row is visible to the first step whose number is its arrival or more.
+"rejected": [[id, reason], ...], "finished": [[id, step], ...]}; for a case with "timed": {"requestSteps": n, "seconds": s}.
+A row is visible to the first step whose number is its arrival or more.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import logging
 import sys
 import tempfile
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,10 +104,11 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     finished: list[list[Any]] = []
     lines: list[list[Any]] = []
     generated = 10**6
+    seconds = 0.0
     flight: tuple[Any, list[bool], int] | None = None
 
     def take_in(output: Any, samples: list[bool], step: int) -> None:
-        nonlocal generated
+        nonlocal generated, seconds
         ids = list(output.num_scheduled_tokens)
         tokens = []
         for name, sampled in zip(ids, samples, strict=True):
@@ -114,12 +117,13 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
             if sampled:
                 prefilling.pop(name, None)
         before = set(scheduler.requests)
-        scheduler.update_from_output(
-            output, ModelRunnerOutput(req_ids=ids, req_id_to_index={name: at for at, name in enumerate(ids)}, sampled_token_ids=tokens)
-        )
+        runner = ModelRunnerOutput(req_ids=ids, req_id_to_index={name: at for at, name in enumerate(ids)}, sampled_token_ids=tokens)
+        began = time.perf_counter()
+        scheduler.update_from_output(output, runner)
+        seconds += time.perf_counter() - began
         finished.extend([name, step] for name in sorted(before - set(scheduler.requests)))
 
-    at = 0
+    at = request_steps = 0
     for step in range(case["steps"]):
         while at < len(rows) and rows[at]["arrival_s"] <= step:
             row = rows[at]
@@ -137,9 +141,12 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
                 )
             )  # fmt: skip
             prefilling[row["request_id"]] = len(row["prompt_token_ids"])
+        began = time.perf_counter()
         output = scheduler.schedule()
+        seconds += time.perf_counter() - began
+        request_steps += len(output.num_scheduled_tokens)
         samples = [not scheduler.requests[name].is_prefill_chunk for name in output.num_scheduled_tokens]
-        if output.num_scheduled_tokens or output.preempted_req_ids:
+        if not case.get("timed") and (output.num_scheduled_tokens or output.preempted_req_ids):
             lines.append(
                 [step, list(output.num_scheduled_tokens.items()), sorted(output.preempted_req_ids or ()), len(scheduler.running),
                  len(scheduler.waiting) + len(scheduler.kv_holding_waiting), free_list(scheduler)]
@@ -152,6 +159,8 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
             flight = (output, samples, step)
         if at == len(rows) and not scheduler.requests:
             break
+    if case.get("timed"):
+        return {"requestSteps": request_steps, "seconds": seconds}
     return {"steps": lines, "rejected": rejected, "finished": finished}
 
 

@@ -19,7 +19,13 @@ def simulate(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch |
 
 
 def leaps_apply(settings: Settings, rows: Sequence[Row]) -> bool:
-    """True if steps that decide nothing can be leapt over: one group of full attention, and no prefix in common."""
+    """True if counts of blocks say all: one group of full attention, and nobody can find a block that is not its own.
+
+    With caching and priorities, a victim may leave a block behind that it finds beside a second one of the same content: then
+    blocks have to be told apart.
+    """
     if len(settings.groups) != 1 or settings.groups[0].window_tokens is not None:
         return False
-    return not settings.prefix_caching or all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)
+    if not settings.prefix_caching:
+        return True
+    return settings.policy == "fcfs" and all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from barostat.twin.intake import Intake
 from barostat.twin.leap_state import LeapState, Mode, Mover
-from barostat.twin.leap_walk import Plan, plan_running, walk_running
+from barostat.twin.leap_walk import Plan, plan_running, squeeze_running, walk_running
 from barostat.twin.outcome import Life, Outcome
 from barostat.twin.request import Row
 from barostat.twin.run import EverySteps, Pace
@@ -114,7 +114,7 @@ class Leaps:
             self._arrive()
         lone = settings.behaviour.lone_request_unthrottled and len(state.running) + len(state.waiting) <= 1
         limit = 0 if lone else settings.long_prefill_token_threshold
-        plan = plan_running(state, limit) or walk_running(state, limit)
+        plan = plan_running(state, limit) or squeeze_running(state, limit) or walk_running(state, limit)
         outcome.preemptions += plan.preempted
         if plan.preempted:
             self._blocked = False

@@ -44,6 +44,48 @@ def plan_running(state: LeapState, limit: int) -> Plan | None:
     return plan
 
 
+def squeeze_running(state: LeapState, limit: int) -> Plan | None:
+    """The plan where the pool is short, first come first served, and prompts come after all that decode; else None.
+
+    Only those that need a block meet the shortage; the victim is always the last, and never one that was served before in the step.
+    """
+    if state.settings.policy != "fcfs" or not state.prefills_are_last():
+        return None
+    running = state.running
+    plan = Plan(0)
+    bucket = state.buckets[state.clock % state.size]
+    for seq in sorted(bucket):
+        if seq in bucket and not _make_room(state, plan, bucket[seq], 1):
+            return plan
+    plan.budget = state.settings.max_num_batched_tokens - state.decodes
+    for mover in tuple(state.prefills):
+        if plan.budget <= 0 or mover.seq not in running:
+            break
+        count = mover.tokens - mover.computed
+        if 0 < limit < count:
+            count = limit
+        count = min(count, plan.budget)
+        if not _make_room(state, plan, mover, state.blocks_of(mover.computed + count) - state.blocks_of(mover.computed)):
+            return plan
+        plan.chunks.append((mover, count))
+        plan.budget -= count
+    return plan
+
+
+def _make_room(state: LeapState, plan: Plan, mover: Mover, need: int) -> bool:
+    """True, and the blocks are taken, after preempting from the end as long as it takes; False where it takes the request itself."""
+    while need > state.pool.free:
+        victim = next(reversed(state.running.values()))
+        state.preempt(victim, 0, 0)
+        plan.preempted += 1
+        if victim is mover:
+            if not state.running:
+                plan.stuck = mover
+            return False
+    state.pool.take(need)
+    return True
+
+
 def walk_running(state: LeapState, limit: int) -> Plan:
     """The plan, request by request in the order of admission, preempting where the pool is out of blocks."""
     settings, pool, size, clock = state.settings, state.pool, state.size, state.clock

@@ -10,7 +10,7 @@ import pytest
 from barostat.twin.leap import Leaps
 from barostat.twin.request import Row
 from barostat.twin.run import EverySteps, Pace, Steps
-from barostat.twin.settings import Behaviour, KvGroup, Settings
+from barostat.twin.settings import Behaviour, KvGroup, Policy, Settings
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ def workload(seed: int) -> tuple[Settings, list[Row]]:
     slots = dice.choice((1, 2, 3, 4, 8, 16, 32))
     chunked = dice.random() < 0.85
     size = dice.choice((1, 4, 16))
+    policies: tuple[Policy, ...] = ("fcfs", "fcfs", "priority")
+    policy = dice.choice(policies)
     settings = Settings(
         kv_blocks=dice.randint(-(-longest // size), 4 * -(-longest // size) + 8) + 1,
         groups=(KvGroup(size),),
@@ -47,8 +49,8 @@ def workload(seed: int) -> tuple[Settings, list[Row]]:
         max_num_active_seqs=dice.choice((None, None, max(1, slots // 2))),
         long_prefill_token_threshold=dice.choice((0, 0, 8, 24)),
         watermark_ratio=dice.choice((0.0, 0.0, 0.05, 0.1)),
-        policy=dice.choice(("fcfs", "fcfs", "priority")),
-        prefix_caching=dice.random() < 0.5,
+        policy=policy,
+        prefix_caching=policy == "fcfs" and dice.random() < 0.6,
         chunked_prefill=chunked,
         async_scheduling=dice.random() < 0.5,
         reserve_full_isl=dice.random() < 0.6,

@@ -1,0 +1,142 @@
+"""How many request-steps per second: the twin beside the real scheduler of vLLM driven offline, in one run, on one core each.
+
+    python bench/twin.py [TRACES]        TRACES: a folder with azure2023_conv.csv.gz and mooncake_conversation.csv.gz
+
+A request-step is one running request in one engine step. The real scheduler (where `make vllm` has been run) takes the first rows of
+the same workload with the same settings, in the same process order, so that both see the same machine. Prints one table and, last,
+one line of JSON with the ratios. Exits 1 if a promise is broken: 1e7 without prefix caching, 2e6 with it, on the made workloads.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from barostat.io.requests_file import read_requests  # noqa: E402
+from barostat.twin.forms import simulate  # noqa: E402
+from barostat.twin.request import Row  # noqa: E402
+from barostat.twin.run import EverySteps, Steps  # noqa: E402
+from barostat.twin.settings import Settings  # noqa: E402
+
+REAL = ROOT / ".vllm" / "bin" / "python"
+ORACLE = ROOT / "tests" / "parity" / "oracle_scheduler.py"
+REAL_REQUEST_STEPS = 120_000
+PROMISED = {False: 1e7, True: 2e6}
+
+
+@dataclass(frozen=True)
+class Load:
+    """A workload with its settings. `step_s`: seconds per step."""
+
+    name: str
+    settings: Settings
+    rows: list[Row]
+    step_s: float
+
+
+def made(name: str, per_s: float, seconds: float, tokens: tuple[int, int], settings: Settings, step_s: float, seed: int = 5) -> Load:
+    """Poisson arrivals, lengths spread around their means."""
+    dice = random.Random(seed)
+    at = 0.0
+    rows: list[Row] = []
+    while (at := at + dice.expovariate(per_s)) < seconds:
+        prompt, output = (max(1, min(8000, round(dice.lognormvariate(0, 0.6) * mean / 1.197))) for mean in tokens)
+        rows.append(Row(str(len(rows)), at, prompt, output))
+    return Load(name, settings, rows, step_s)
+
+
+def loads(folder: Path) -> list[Load]:
+    """The workloads, each with prefix caching off and on."""
+    base = Settings(kv_blocks=8_000, max_model_len=16_384, max_num_seqs=128, max_num_batched_tokens=8_192)
+    found = [
+        made("an hour of 20 requests/s", 20, 3600, (600, 200), replace(base, kv_blocks=24_000, max_num_seqs=512), 0.03),
+        made("a burst that thrashes", 200, 20, (300, 600), replace(base, kv_blocks=6_000, max_num_seqs=256), 0.03),
+    ]
+    azure, mooncake = folder / "azure2023_conv.csv.gz", folder / "mooncake_conversation.csv.gz"
+    if azure.exists():
+        found.append(Load("Azure 2023 conversation hour", base, read_requests(azure, 16)[0], 0.03))
+    if mooncake.exists():
+        long = replace(base, kv_blocks=50_000, max_model_len=131_072)
+        found.append(Load("Mooncake conversation", long, read_requests(mooncake, 16)[0], 0.06))
+    return [replace(load, settings=replace(load.settings, prefix_caching=caching)) for load in found for caching in (False, True)]
+
+
+def ours(load: Load) -> tuple[int, float, int]:
+    """Request-steps, seconds and preemptions of the twin."""
+    gc.collect()
+    start = time.perf_counter()
+    outcome = simulate(load.settings, load.rows, EverySteps(round(load.step_s * 1e9)))
+    return outcome.request_steps, time.perf_counter() - start, outcome.preemptions
+
+
+def real(load: Load) -> tuple[int, float] | None:
+    """Request-steps and seconds of the real scheduler on the first rows; None without it."""
+    if not REAL.exists():
+        return None
+    rows, seen = [], 0
+    for row in load.rows:
+        rows.append(row)
+        seen += row.output_tokens
+        if seen > REAL_REQUEST_STEPS:
+            break
+    steps = Steps(load.settings, rows, EverySteps(round(load.step_s * 1e9))).run().end_ns / (load.step_s * 1e9)
+    case: dict[str, Any] = {
+        "settings": {name: getattr(load.settings, name) for name in Settings.__slots__ if name not in ("groups", "behaviour")},
+        "groups": [[group.block_tokens, group.window_tokens] for group in load.settings.groups],
+        "rows": [{**asdict(row), "arrival_s": row.arrival_s / load.step_s, "prompt_token_ids": _tokens(row)} for row in rows],
+        "steps": round(steps) + 1000,
+        "timed": True,
+    }
+    done = subprocess.run([str(REAL), str(ORACLE)], input=json.dumps(case) + "\n", capture_output=True, text=True, check=True)
+    answer = json.loads(done.stdout)
+    return answer["requestSteps"], answer["seconds"]
+
+
+def _tokens(row: Row) -> list[int]:
+    """Token ids that share exactly the prefix that the row's ids say."""
+    size, ids = row.id_tokens or 1, row.hash_ids or ()
+    shared = [ids[place // size] * size + place % size for place in range(min(row.input_tokens, len(ids) * size))]
+    own = 10**12 + int(row.request_id) * 10**6
+    return shared + list(range(own, own + row.input_tokens - len(shared)))
+
+
+def main() -> int:
+    """The table, then the ratios."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "traces"
+    ratios, broken = {}, []
+    print(
+        f"{'workload':32} {'caching':>7} {'request-steps':>14} {'seconds':>8} {'per second':>11} {'real':>9} {'ratio':>7} {'preempted':>9}"
+    )
+    for load in loads(folder):
+        steps, seconds, preempted = ours(load)
+        rate = steps / seconds
+        caching = load.settings.prefix_caching
+        beside = real(load)
+        name = f"{load.name}, caching {'on' if caching else 'off'}"
+        told = ("-", "-")
+        if beside is not None:
+            real_rate = beside[0] / beside[1]
+            ratios[name] = round(rate / real_rate, 1)
+            told = (f"{real_rate:.3g}", f"{rate / real_rate:.0f}x")
+        columns = f"{load.name:32} {'on' if caching else 'off':>7} {steps:14,} {seconds:8.2f} {rate:11.3g}"
+        print(f"{columns} {told[0]:>9} {told[1]:>7} {preempted:9,}", flush=True)
+        if rate < PROMISED[caching]:
+            broken.append(f"{name}: {rate:.3g} request-steps/s, promised {PROMISED[caching]:.0g}")
+    for line in broken:
+        print(f"below the promise: {line}")
+    print(json.dumps({"ratioToRealScheduler": ratios}))
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
