@@ -47,7 +47,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--watch",
         action="store_true",
-        help="go on until interrupted: a look every --interval, judged over the last --for; a table is shown anew when the diagnosis changes",
+        help="go on until interrupted: a report after every interval, over the last --for (a table: a line, all of it when it changes)",
     )
     parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up")
     parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")
