@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from barostat.core.signal import Signal
-from barostat.platform.objects import Object, ago, condition, fact, instant, items, mapping, name_of, objects, text
+from barostat.platform.objects import Object, condition, fact, instant, items, mapping, name_of, objects, text
 from barostat.platform.pods import engine_container, find_pod
 from barostat.platform.template_diff import changes
 from barostat.platform.workload import workload_of
@@ -48,7 +48,7 @@ class Rollout:
         else:
             said = "; ".join(self.changes)
         newer = f"; revision {self.pending_revision} is rolling out" if self.pending_revision is not None else ""
-        return f"revision {self.revision} of {self.workload}, {ago(self.age_s)} ago: {said}{newer}"
+        return f"revision {self.revision} of {self.workload}: {said}{newer}"
 
 
 def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout | None:

@@ -21,6 +21,8 @@ from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._lines import quote
 
+WHY_LENGTH = 160
+"""The scheduler counts its reasons in one line, and the one about GPUs often comes last."""
 LONG_S = 60.0
 """Scheduling takes seconds; after a minute there is no node, and a new one takes minutes."""
 
@@ -31,12 +33,12 @@ def judge(window: Window) -> Verdict:
     evidence: tuple[Evidence, ...] = (pending.evidence(window.at),)
     if pending.last <= 0:
         return Absent("the pod has a node", evidence)
-    because = "the pod waits for a node"
+    because = "no node takes the pod"
     if pending_s is not None:
         evidence += (pending_s.evidence(window.at),)
-        because += f" since {pending_s.last:.0f} s"
+        because += f", for {pending_s.last:.0f} s"
     if pending.detail:
-        because += f": {quote(pending.detail)}"
+        because += f": {quote(pending.detail, WHY_LENGTH)}"
     return Present(because, evidence, 0.7 if pending_s is not None and pending_s.last < LONG_S else 0.95)
 
 
