@@ -56,6 +56,8 @@ class Claim:
     summary: str
     rests_on: tuple[str, ...]
     variant: str = ""
+    only_contributes: bool = False
+    """True where this makes another cause worse and would explain nothing alone: it is never the diagnosis."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,24 +106,32 @@ def choose(judged: Mapping[CauseName, tuple[int, Judgement]], case: Case) -> tup
 
     Unknown still says what is plain to see: an engine that died is critical, whatever killed it.
     """
-    claims = [(rank, name, claim) for name, (rank, claim) in judged.items() if isinstance(claim, Claim)]
+    claims = [(rank, name, claim) for name, (rank, claim) in judged.items() if isinstance(claim, Claim) and not claim.only_contributes]
     if any((found := case.window.fresh(name)) is not None and found.last > 0 for name in ENDS):
         # load never ends the core: what the last statistics showed is not what killed it, and nothing is healthy
         claims = [entry for entry in claims if entry[0] < FIRST_LOAD_RANK]
     sure = sorted((entry for entry in claims if entry[2].confidence >= SURE_ENOUGH), key=lambda entry: (entry[0], -entry[2].confidence))
     if sure:
         _, name, claim = sure[0]
-        return Diagnosis(name, claim.severity, round(claim.confidence, 2), claim.summary, claim.variant), claim.rests_on
+        return Diagnosis(name, claim.severity, round(claim.confidence, 2), _sentence(claim.summary), claim.variant), claim.rests_on
     seen = case.present(*DEATHS, *HARMS)
     severity: Severity = "critical" if case.present(*DEATHS) else "warning" if seen else "info"
     if weak := sorted(claims, key=lambda entry: -entry[2].confidence):
         _, name, claim = weak[0]
-        return Diagnosis("unknown", severity, 0.0, f"Cannot tell. The nearest is {name}, on weak evidence: {claim.summary}"), claim.rests_on
+        return Diagnosis(
+            "unknown", severity, 0.0, f"Cannot tell. The nearest is {name}, on weak evidence: {_sentence(claim.summary)}"
+        ), claim.rests_on
     if seen:
         return Diagnosis("unknown", severity, 0.0, f"Cannot tell why, but this is plain: {case.because(*seen[:2])}."), seen
     if any(isinstance(judgement, Open) for name, (_, judgement) in judged.items() if name != "unknown"):
         return Diagnosis("unknown", severity, 0.0, "Cannot tell: what was measured carries no cause, and much was not measured."), ()
     return Diagnosis("unknown", severity, 0.0, "Cannot tell: everything was looked at and nothing explains it."), ()
+
+
+def _sentence(text: str) -> str:
+    """The text with one full stop: what it quotes may end in its own, or be cut off."""
+    bare = text.rstrip(".")
+    return bare if bare.endswith("…") else f"{bare}."
 
 
 def _contributing(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[str, ...]:
@@ -133,7 +141,7 @@ def _contributing(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseN
         for name, (rank, claim) in judged.items()
         if isinstance(claim, Claim) and name != chosen and not name.startswith("healthy")
     ]
-    return tuple(f"{name}: {claim.summary}" for _, name, claim in sorted(others, key=lambda entry: (entry[0], entry[1])))
+    return tuple(f"{name}: {_sentence(claim.summary)}" for _, name, claim in sorted(others, key=lambda entry: (entry[0], entry[1])))
 
 
 def _ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[RuledOut, ...]:
@@ -143,8 +151,8 @@ def _ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName
         for name, (rank, judgement) in judged.items()
         if isinstance(judgement, Cleared) and name != chosen and not (chosen.startswith("healthy") and name.startswith("healthy"))
     ]
-    # Beside a failure one thinks of other failures first, beside pressure of other pressure.
-    failed = judged[chosen][0] < FIRST_LOAD_RANK if chosen in judged else False
+    # Beside a failure one thinks of other failures first, beside pressure of other pressure; a sick card looks like pressure.
+    failed = chosen in judged and judged[chosen][0] < FIRST_LOAD_RANK and chosen != "node-fault"
     plausible = sorted(cleared, key=lambda entry: ((entry[0] < FIRST_LOAD_RANK) is not failed, entry[0], entry[1]))
     return tuple(RuledOut(name, because) for _, name, because in plausible if because)
 

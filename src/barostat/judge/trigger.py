@@ -11,6 +11,7 @@ ORDER: tuple[tuple[str, TriggerKind], ...] = (
     ("recent-scale-in", "scale-in"),
     ("longer-prompts", "longer-prompts"),
     ("longer-outputs", "longer-outputs"),
+    ("long-streams", "longer-outputs"),
     ("arrival-burst", "burst"),
     ("concurrency-up", "more-concurrency"),
 )

@@ -15,7 +15,6 @@ SOURCES: tuple[tuple[tuple[str, ...], str], ...] = (
         "a second scrape of /metrics some seconds later: rates and latencies need two",
     ),
     (("max_running", "max_batched", "max_model"), "the engine's command line or start-up log: tells the limits it runs with"),
-    (("previous_log",), "the container's previous log (logs/<replica>.previous.log): tells why it restarted"),
     (("log_",), "the engine's log (--log FILE, or logs/<replica>.log): tells failures at start and out-of-memory"),
     (
         ("api_server_cpu", "engine_core_", "worker_cpu", "cpu_", "host_memory"),
@@ -27,6 +26,7 @@ SOURCES: tuple[tuple[tuple[str, ...], str], ...] = (
         ("pod_", "node_", "pods_", "replicas_", "hpa_", "rollout_", "scale_in"),
         "pod status and events (kubernetes/*.json): tells restarts and scheduling",
     ),
+    (("previous_log",), "the container's previous log (logs/<replica>.previous.log): tells why it restarted"),
     (("gateway_",), "an access log of the gateway (gateway/*.log): tells latency made outside the engine"),
     (("probe_", "health_"), "--probe: one request of one token tells a hung engine from an idle one"),
 )

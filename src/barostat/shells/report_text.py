@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from barostat.core.diagnosis import Diagnosis, ReplicaReport, Report, SymptomFinding
+from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport, Report, SymptomFinding
 from barostat.core.verdict import Absent, Evidence, Present, Unknown
 
 STYLES = {"none": "bold green", "info": "bold cyan", "warning": "bold yellow", "critical": "bold white on red"}
@@ -20,6 +20,7 @@ SHORT_RULED_OUT = 4
 SHORT_EVIDENCE = 5
 SHORT_NEXT = 4
 SHORT_REFUSED = 3
+SHORT_MISSING = 4
 
 
 def print_report(report: Report, console: Console, *, wide: bool = False) -> None:
@@ -103,7 +104,7 @@ def _headline(diagnosis: Diagnosis) -> RenderableType:
 def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
     engine = f"vLLM {replica.engine_version}" if replica.engine_version else "vLLM, version not known"
     parts: list[RenderableType] = [Text(f"{replica.name} · {engine}", style="dim"), _headline(replica.diagnosis)]
-    if replica.diagnosis.trigger:
+    if replica.diagnosis.trigger and replica.diagnosis.trigger.detail not in replica.diagnosis.summary:
         parts.append(_line("Trigger", Text(f"{replica.diagnosis.trigger.kind}: {replica.diagnosis.trigger.detail}")))
     if replica.forecast.exhaustion_in_s is not None:
         parts.append(
@@ -123,7 +124,7 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
             Text.assemble(
                 f"{number}. {step.lever}: ",
                 (step.change, "bold"),
-                ("  restarts the engine" if step.restarts else "  live", "dim"),
+                (_cost(step), "dim"),
                 f"\n   {step.because}",
             )
             for number, step in enumerate(steps, 1)
@@ -132,7 +133,7 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
     refused = replica.not_advised if wide else replica.not_advised[:SHORT_REFUSED]
     parts += _section("Leave", [Text.assemble((step.lever, "bold"), f": {step.because}") for step in refused])
     if replica.diagnosis.cause == "unknown" or wide:
-        parts += _section("To tell, give", [Text(text) for text in replica.missing])
+        parts += _section("To tell, give", [Text(text) for text in (replica.missing if wide else replica.missing[:SHORT_MISSING])])
     if wide:
         parts += _section("Unknown", [Text(f"{f.name}: {f.verdict.why}") for f in replica.symptoms if isinstance(f.verdict, Unknown)])
         parts += _section("Absent", [Text(f"{f.name}: {f.verdict.because}") for f in replica.symptoms if isinstance(f.verdict, Absent)])
@@ -140,6 +141,12 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
     if not wide:
         parts.append(_line("", Text(f"\nAll of it: -o wide. What a name means: barostat explain {replica.diagnosis.cause}", style="dim")))
     return Padding(Group(*parts), (1, 0, 0, 0))
+
+
+def _cost(step: NextStep) -> str:
+    if step.restarts:
+        return "  restarts the engine"
+    return "  live, at your gateway" if step.lever.startswith("edge-") else "  live"
 
 
 def _line(label: str, value: RenderableType) -> Table:

@@ -19,9 +19,8 @@ BY_NAME = {cause.name: cause for cause in causes()}
 def case(present: str = "", absent: str = "") -> Case:
     verdicts: dict[str, Verdict] = {name: Present(f"{name} seen", ()) for name in present.split()}
     verdicts |= {name: Absent(f"{name} not seen") for name in absent.split()}
-    queue = signal("waiting_requests", [(0.0, 0.0)], "test")
-    assert queue is not None
-    return Case(Window("r", 0.0, {queue.name: queue}), verdicts)
+    measured = [signal(name, [(0.0, 0.0)], "test") for name in ("waiting_requests", "generation_tokens_per_s")]
+    return Case(Window("r", 0.0, {item.name: item for item in measured if item is not None}), verdicts)
 
 
 def named(case: Case) -> str:
@@ -79,6 +78,8 @@ def test_every_symptom_that_a_cause_names_exists() -> None:
         ("unknown-argument crash-looping restarts", "", "bad-config/argument"),
         ("oom-killed restarts", "", "host-oom/cgroup"),
         ("pod-pending", "", "scaling-lag/pending"),
+        ("scaling-lag engine-busy preemption-heavy", "", "kv-preemption-thrash"),
+        ("scaling-lag engine-busy", "kv-capacity-waiting", "healthy-busy"),
         ("latency-outside-engine engine-busy", "kv-capacity-waiting", "network-or-gateway"),
         ("memory-high-compute-low", "", "unknown"),
         ("tail-latency-up", "", "unknown"),
@@ -95,6 +96,22 @@ def test_unknown_still_says_what_is_plain() -> None:
     assert (diagnosis.cause, diagnosis.severity, diagnosis.confidence) == ("unknown", "critical", 0.0)
     assert "engine-died seen" in diagnosis.summary
     assert rests_on == ("engine-died", "unclassified-error")
+
+
+def test_missing_replicas_contribute_to_pressure() -> None:
+    from barostat.judge.diagnose import _contributing
+
+    seen = case("scaling-lag preemption-heavy")
+    judged = {cause.name: (cause.rank, cause.judge(seen)) for cause in causes()}
+    assert [text.split(":")[0] for text in _contributing(judged, "kv-preemption-thrash")] == ["scaling-lag"]
+
+
+def test_running_without_a_count_of_tokens_is_not_called_healthy() -> None:
+    """One scrape of a hung engine looks like this."""
+    verdicts: dict[str, Verdict] = {"engine-busy": Present("8 requests running", (), 0.6)}
+    queue = signal("waiting_requests", [(0.0, 0.0)], "test")
+    assert queue is not None
+    assert named(Case(Window("r", 0.0, {queue.name: queue}), verdicts)) == "unknown"
 
 
 def test_heat_alone_is_never_a_cause() -> None:
@@ -127,9 +144,9 @@ def test_a_queue_that_begins_on_a_full_pool_is_not_called_healthy_after_two_read
     times = [10.0 * place for place in range(readings)]
     usage = signal("kv_usage_ratio", [(at, 0.99) for at in times], "test")
     queue = signal("waiting_requests", [(at, waiting if at == times[-1] else 0.0) for at in times], "test")
-    assert usage is not None
-    assert queue is not None
-    window = Window("r", times[-1], {usage.name: usage, queue.name: queue})
+    tokens = signal("generation_tokens_per_s", [(at, 500.0) for at in times], "test")
+    signals = {item.name: item for item in (usage, queue, tokens) if item is not None}
+    window = Window("r", times[-1], signals)
     judged = BY_NAME["healthy-busy"].judge(Case(window, {"engine-busy": Present("runs", ())}))
     assert isinstance(judged, Claim) is claimed
 

@@ -28,6 +28,13 @@ KINDS = (
     ("image-or-container-error", "pod"),
     ("probe-killed", "probe"),
 )
+LEADS = {
+    "argument": "An argument stops the engine",
+    "model": "The model cannot be had",
+    "shm": "The pod's /dev/shm stops the engine",
+    "probe": "The pod's own probe stops the engine",
+    "pod": "The pod cannot run the engine",
+}
 
 
 def judge(case: Case) -> Judgement:
@@ -38,7 +45,7 @@ def judge(case: Case) -> Judgement:
             return Claim(
                 confidence=case.confidence(name) * 0.95,
                 severity="critical",
-                summary=f"A setting stops the engine: {case.because(name)}.",
+                summary=f"{LEADS[variant]}: {case.because(name)}.",
                 rests_on=(name, *case.present("crash-looping", "engine-died", "recent-rollout")),
                 variant=variant,
             )

@@ -51,6 +51,8 @@ def judge(case: Case) -> Judgement:
             return Cleared(case.because(harm[0]))
         if case.window.fresh("waiting_requests") is None:
             return Open("requests run, but the queue was not measured", ("waiting_requests",))
+        if case.window.fresh("generation_tokens_per_s") is None and case.window.fresh("prompt_tokens_per_s") is None:
+            return Open("requests run, but whether tokens flow was not measured", ("generation_tokens_per_s",))
         if _queue_begins(case):
             return Open(
                 "the pool is full and somebody waits in the last reading: too few readings to call it healthy", ("waiting_requests",)

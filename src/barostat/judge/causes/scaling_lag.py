@@ -50,6 +50,15 @@ def judge(case: Case) -> Judgement:
             rests_on=("cold-start", *case.present("scaling-lag", "hpa-at-max")),
             variant="cold-start",
         )
+    if lacking := case.present("scaling-lag", "hpa-at-max"):
+        return Claim(
+            confidence=case.confidence(*lacking) * 0.9,
+            severity="warning",
+            summary=f"Replicas are missing beside this one: {case.because(lacking[0])}.",
+            rests_on=lacking,
+            variant="pending",
+            only_contributes=True,
+        )
     if case.absent("pod-pending", "cold-start"):
         return Cleared(case.because("pod-pending", "cold-start"))
     if case.present("engine-busy", "engine-idle"):
