@@ -36,7 +36,7 @@ class Contents:
         if id_tokens % size == 0:
             per_id = id_tokens // size
             return self._chain([(hash_ids[index // per_id], index % per_id) for index in range(covered)])
-        return self._chain([_pieces(hash_ids, id_tokens, index * size, (index + 1) * size) for index in range(covered)])
+        return self._chain([pieces(hash_ids, id_tokens, index * size, (index + 1) * size) for index in range(covered)])
 
     def _chain(self, blocks: Sequence[object]) -> tuple[int, ...]:
         chains, parent, keys = self._chains, 0, []
@@ -46,7 +46,7 @@ class Contents:
         return tuple(keys)
 
 
-def _pieces(hash_ids: Sequence[int], id_tokens: int, start: int, end: int) -> tuple[tuple[int, int, int], ...]:
+def pieces(hash_ids: Sequence[int], id_tokens: int, start: int, end: int) -> tuple[tuple[int, int, int], ...]:
     """The parts of the ids' blocks that the tokens start..end are made of: (id, first token in it, tokens)."""
     pieces = []
     while start < end:

@@ -13,19 +13,25 @@ from barostat.twin.settings import Settings
 
 def simulate(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None = None) -> Outcome:
     """What the engine does with the rows. With a `watch` every step is taken and shown to it."""
-    if watch is None and leaps_apply(settings, rows):
-        return Leaps(settings, rows, pace).run()
+    if watch is None and _one_full_group(settings):
+        if counts_say_all(settings, rows):
+            return Leaps(settings, rows, pace).run()
+        if settings.behaviour.unhashed_reused_first:
+            from barostat.twin.leap_blocks import BlockLeapState  # numpy is loaded for shared prefixes only
+
+            return Leaps(settings, rows, pace, BlockLeapState(settings)).run()
     return Steps(settings, rows, pace, watch).run()
 
 
-def leaps_apply(settings: Settings, rows: Sequence[Row]) -> bool:
-    """True if counts of blocks say all: one group of full attention, and nobody can find a block that is not its own.
+def _one_full_group(settings: Settings) -> bool:
+    return len(settings.groups) == 1 and settings.groups[0].window_tokens is None
 
-    With caching and priorities, a victim may leave a block behind that it finds beside a second one of the same content: then
-    blocks have to be told apart.
+
+def counts_say_all(settings: Settings, rows: Sequence[Row]) -> bool:
+    """True if nobody can find a block that is not its own: then blocks need not be told apart.
+
+    With caching and priorities, a victim may leave a block behind that it finds beside a second one of the same content.
     """
-    if len(settings.groups) != 1 or settings.groups[0].window_tokens is not None:
-        return False
     if not settings.prefix_caching:
         return True
     return settings.policy == "fcfs" and all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)

@@ -4,7 +4,7 @@ A step in which every running request decodes, nobody can be admitted and the po
 decides nothing: a run of such steps is taken in one loop that touches no request. Every other step is taken with the decoding
 requests counted, and walked through one by one only where their order decides (the pool or the budget runs out).
 
-Identical to `Steps` for one group of full attention in workloads without shared prefixes: tests hold the two together.
+Identical to `Steps` for one group of full attention: tests hold the two together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from barostat.twin.intake import Intake
 from barostat.twin.leap_state import LeapState, Mode, Mover
 from barostat.twin.leap_walk import Plan, plan_running, squeeze_running, walk_running
-from barostat.twin.outcome import Life, Outcome
+from barostat.twin.outcome import DRY, Life, Outcome
 from barostat.twin.request import Row
 from barostat.twin.run import EverySteps, Pace
 from barostat.twin.settings import Settings
@@ -25,11 +25,11 @@ _NEVER = 1 << 62
 class Leaps:
     """The run of one workload. Mutable; `run` takes it to its end."""
 
-    def __init__(self, settings: Settings, rows: Iterable[Row], pace: Pace) -> None:
+    def __init__(self, settings: Settings, rows: Iterable[Row], pace: Pace, state: LeapState | None = None) -> None:
         self._settings = settings
         self._pace = pace
         self._intake = Intake(settings, rows)
-        self._state = LeapState(settings)
+        self._state = state or LeapState(settings)
         self._outcome = Outcome()
         self._each_ns = pace.each_ns if isinstance(pace, EverySteps) else 0
         self._now_ns = 0
@@ -37,6 +37,7 @@ class Leaps:
         self._in_flight = False
         self._ending: list[Mover] = []
         self._through_prefill = 0
+        self._dry = 0
 
     def run(self) -> Outcome:
         """What became of every request."""
@@ -67,7 +68,7 @@ class Leaps:
         for at_ns, row, output_tokens in self._intake.until(self._now_ns):
             life = Life(row.request_id, at_ns, row.input_tokens)
             lives.append(life)
-            waiting.add(Mover(row.request_id, row.arrival_s, row.priority, row.input_tokens, output_tokens, life))
+            waiting.add(self._state.arrived(row, output_tokens, life))
         self._blocked = False
 
     def _leap(self) -> None:
@@ -79,7 +80,7 @@ class Leaps:
         arrival = self._intake.next_ns
         until = _NEVER if arrival is None else arrival
         clock, now, free = state.clock, self._now_ns, state.pool.free
-        first, start_free = clock, free
+        first = clock
         while now < until and clock not in ends:
             need = len(buckets[clock % size])
             if need > free:
@@ -98,9 +99,10 @@ class Leaps:
             return
         if each:
             outcome.gaps[each] += decodes * steps
-        state.pool.take(start_free - free)
+        state.grow_buckets(first, clock, state.pool.free - free)
         state.clock, self._now_ns = clock, now
         state.last_end_ns = outcome.end_ns = now
+        self._dry = 0
         self._in_flight = self._settings.async_scheduling
         outcome.steps += steps
         outcome.request_steps += decodes * steps
@@ -124,6 +126,7 @@ class Leaps:
         waited, ending = self._in_flight, self._ending
         self._ending, through_prefill, self._through_prefill = [], self._through_prefill, 0
         scheduled = bool(decodes or plan.chunks)
+        self._dry += 1
         if scheduled:
             self._take(plan, decodes)
         elif plan.held_back or plan.preempted or waited:
@@ -138,21 +141,24 @@ class Leaps:
             self._settle(self._ending, self._through_prefill)
             self._ending, self._through_prefill = [], 0
             waited = False
+        if self._dry > settings.dry_steps:
+            outcome.stuck = DRY.format(settings.dry_steps)
+            return False
         return (plan.stuck is None and (scheduled or waited or plan.preempted > 0)) or self._wait_out(plan)
 
     def _admit(self, plan: Plan, limit: int) -> None:
         settings, state, outcome = self._settings, self._state, self._outcome
         waiting, pool, size = state.waiting, state.pool, state.size
-        longest, slots = settings.max_model_len, settings.running_limit
+        longest, most = settings.max_model_len, settings.running_limit
         self._blocked = True
         while len(waiting):
             if plan.budget <= 0:
                 self._blocked = False
                 break
-            if len(state.running) >= slots:
+            if len(state.running) >= most:
                 break
             mover = waiting.first()
-            hit = mover.chain.left if mover.chain is not None else 0
+            hit = state.find(mover)
             tokens = mover.tokens
             count = tokens - hit * size
             if 0 < limit < count:
@@ -163,17 +169,16 @@ class Leaps:
             if count > plan.budget:
                 count = plan.budget
             watermark = settings.watermark_blocks if state.running else 0
-            if settings.reserve_full_isl and -(-min(tokens, longest) // size) + watermark > pool.free:
+            if settings.reserve_full_isl and state.need(mover, min(tokens, longest), hit) + watermark > pool.free:
                 break
-            blocks = -(-min(hit * size + count, longest) // size)
-            if blocks + watermark > pool.free:
+            slots = min(hit * size + count, longest)
+            if state.need(mover, slots, hit) + watermark > pool.free:
                 break
             waiting.take()
-            if mover.chain is not None:
-                pool.reclaim(mover.chain)
-                mover.chain = None
-            pool.take(blocks - hit)
+            state.adopt(mover, hit)
+            state.grow(mover, -(-slots // size) - hit)
             state.admit(mover, hit * size)
+            state.remember(mover, hit * size + count)
             plan.chunks.append((mover, count))
             plan.budget -= count
             life = mover.life
@@ -209,6 +214,8 @@ class Leaps:
         outcome.scheduled_tokens += tokens
         outcome.load.append((self._now_ns, state.pool.free, len(state.running), len(state.waiting)))
         outcome.end_ns = end
+        if decodes:
+            self._dry = 0
         for mover in plan.held_back:
             state.hold_back(mover)
         regular = decodes
@@ -242,6 +249,7 @@ class Leaps:
     def _sample(self, mover: Mover, end: int) -> None:
         """The prompt (and what was generated before a preemption) is through: the step produces a token."""
         state, life = self._state, mover.life
+        self._dry = 0
         if life.first_token_ns is None:
             life.first_token_ns = end
             self._through_prefill += mover.prompt
@@ -267,10 +275,12 @@ class Leaps:
         state, intake = self._state, self._intake
         if through_prefill:
             intake.first_token(through_prefill)
+        if len(ending) > 1:
+            ending.sort(key=_admission)
         for mover in ending:
             intake.finished()
             if mover.mode is Mode.ENDING:
-                state.pool.give_back(state.blocks_of(mover.computed), mover.computed // state.size)
+                state.release(mover, state.blocks_of(mover.computed), mover.computed // state.size, again=False)
                 del state.running[mover.seq]
             else:  # preempted while its last token was on its way
                 state.waiting.remove(mover)
@@ -290,3 +300,7 @@ class Leaps:
             return False
         self._now_ns = max(self._now_ns + 1, self._pace.start_ns(arrival))
         return True
+
+
+def _admission(mover: Mover) -> int:
+    return mover.seq

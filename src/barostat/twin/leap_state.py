@@ -12,9 +12,11 @@ What happens to a request (admission, a chunk of its prompt, preemption, a step 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Protocol
 
 from barostat.twin.counted_pool import Chain, CountedPool
 from barostat.twin.outcome import Life
+from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 from barostat.twin.waiting import queue_for
 
@@ -33,17 +35,18 @@ class Mover:
 
     __slots__ = (
         "arrival_s", "base", "chain", "computed", "end_clock", "fresh_clock", "last_ns", "life", "limit", "lost", "mode", "name",
-        "priority", "prompt", "seq", "starved", "tokens",
+        "priority", "prompt", "row", "seq", "starved", "tokens",
     )  # fmt: skip
 
-    def __init__(self, name: str, arrival_s: float, priority: int, prompt: int, limit: int, life: Life) -> None:
-        self.name = name
-        self.arrival_s = arrival_s
-        self.priority = priority
-        self.prompt = prompt
+    def __init__(self, row: Row, limit: int, life: Life) -> None:
+        self.row = row
+        self.name = row.request_id
+        self.arrival_s = row.arrival_s
+        self.priority = row.priority
+        self.prompt = row.input_tokens
         self.limit = limit
         self.life = life
-        self.tokens = prompt
+        self.tokens = row.input_tokens
         self.computed = 0
         self.base = 0
         self.seq = 0
@@ -61,15 +64,24 @@ class Mover:
         return (self.priority, self.arrival_s, self.name)
 
 
+class FreeCount(Protocol):
+    """A pool, as far as a plan looks at it."""
+
+    free: int
+
+
 class LeapState:
-    """Who runs, who prefills, who decodes in which phase, and what is free."""
+    """Who runs, who prefills, who decodes in which phase, and what is free.
+
+    Blocks are only counted here; where they have to be told apart, another state does so behind the same methods.
+    """
+
+    tells_blocks_apart = False
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.size = settings.groups[0].block_tokens
-        self.pool = CountedPool(
-            settings.kv_blocks, caching=settings.prefix_caching, unhashed_first=settings.behaviour.unhashed_reused_first
-        )
+        self.pool = self._new_pool()
         self.waiting = queue_for(settings.policy, Mover)
         self.running: dict[int, Mover] = {}  # by order of admission
         self.prefills: list[Mover] = []
@@ -81,6 +93,51 @@ class LeapState:
         self.clock = 0
         self.last_end_ns = 0
         self._admitted = 0
+
+    def _new_pool(self) -> FreeCount:
+        settings = self.settings
+        self._counted = CountedPool(
+            settings.kv_blocks, caching=settings.prefix_caching, unhashed_first=settings.behaviour.unhashed_reused_first
+        )
+        return self._counted
+
+    def arrived(self, row: Row, limit: int, life: Life) -> Mover:
+        """The row as a request that waits for nothing yet."""
+        return Mover(row, limit, life)
+
+    def grow(self, mover: Mover, count: int) -> None:
+        """The request holds that many blocks more."""
+        del mover
+        self._counted.take(count)
+
+    def grow_buckets(self, first: int, last: int, blocks: int) -> None:
+        """In each step from `first` to before `last`, every request of its bucket holds one block more: so many together."""
+        del first, last
+        self._counted.take(blocks)
+
+    def find(self, mover: Mover) -> int:
+        """Leading blocks of the waiting request that the prefix cache still has; its last token is left to compute."""
+        return mover.chain.left if mover.chain is not None else 0
+
+    def need(self, mover: Mover, tokens: int, hit: int) -> int:
+        """Free blocks that it takes to hold so many tokens, the first `hit` blocks of which were just found."""
+        del mover, hit  # what it found is free as well
+        return -(-tokens // self.size)
+
+    def adopt(self, mover: Mover, hit: int) -> None:
+        """The request holds what was found."""
+        if mover.chain is not None:
+            self._counted.reclaim(mover.chain)
+            mover.chain = None
+        del hit
+
+    def remember(self, mover: Mover, tokens: int) -> None:
+        """What the request has computed of its prompt can be found by others from now on."""
+
+    def release(self, mover: Mover, blocks: int, hashed: int, *, again: bool) -> None:
+        """The request holds nothing; `hashed` of its blocks can be found by it, if it comes `again`, until they are reused."""
+        del again
+        mover.chain = self._counted.give_back(blocks, hashed)
 
     def blocks_of(self, tokens: int) -> int:
         """Blocks that hold so many tokens."""
@@ -144,7 +201,7 @@ class LeapState:
             mover.starved = False
         elif mode is Mode.PREFILL:
             self.prefills.remove(mover)
-        mover.chain = self.pool.give_back(self.blocks_of(mover.computed) + granted_blocks, hashed)
+        self.release(mover, self.blocks_of(mover.computed) + granted_blocks, hashed, again=True)
         del self.running[mover.seq]
         mover.lost = mover.computed
         mover.computed = 0

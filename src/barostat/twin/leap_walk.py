@@ -20,8 +20,9 @@ class Plan:
 
 def plan_running(state: LeapState, limit: int) -> Plan | None:
     """The plan, with its blocks taken, where nobody is preempted or left out for it; None where that takes a walk."""
-    pool, size = state.pool, state.size
-    need = len(state.buckets[state.clock % size]) if state.decodes else 0
+    size = state.size
+    bucket = len(state.buckets[state.clock % size]) if state.decodes else 0
+    need, grown = bucket, []
     plan = Plan(state.settings.max_num_batched_tokens - state.decodes)
     if state.prefills:
         in_order = state.prefills_are_last()
@@ -35,12 +36,21 @@ def plan_running(state: LeapState, limit: int) -> Plan | None:
                 if plan.budget <= 0:
                     break
                 count = plan.budget
-            need += -(-(mover.computed + count) // size) - -(-mover.computed // size)
+            more = -(-(mover.computed + count) // size) - -(-mover.computed // size)
+            need += more
+            grown.append((mover, more))
             plan.chunks.append((mover, count))
             plan.budget -= count
-    if need > pool.free:
+        if not in_order and state.tells_blocks_apart:
+            return None
+    if need > state.pool.free:
         return None
-    pool.take(need)
+    if bucket:
+        state.grow_buckets(state.clock, state.clock + 1, bucket)
+    for mover, more in grown:
+        state.grow(mover, more)
+    for mover, count in plan.chunks:
+        state.remember(mover, mover.computed + count)
     return plan
 
 
@@ -67,6 +77,7 @@ def squeeze_running(state: LeapState, limit: int) -> Plan | None:
         count = min(count, plan.budget)
         if not _make_room(state, plan, mover, state.blocks_of(mover.computed + count) - state.blocks_of(mover.computed)):
             return plan
+        state.remember(mover, mover.computed + count)
         plan.chunks.append((mover, count))
         plan.budget -= count
     return plan
@@ -82,7 +93,7 @@ def _make_room(state: LeapState, plan: Plan, mover: Mover, need: int) -> bool:
             if not state.running:
                 plan.stuck = mover
             return False
-    state.pool.take(need)
+    state.grow(mover, need)
     return True
 
 
@@ -128,7 +139,9 @@ def walk_running(state: LeapState, limit: int) -> Plan:
             if by_priority and settings.behaviour.self_preempted_skips_on:
                 continue
             break
-        pool.take(need)
+        state.grow(mover, need)
+        if mover.mode is Mode.PREFILL:
+            state.remember(mover, mover.computed + count)
         given[mover] = (count, need)
         plan.budget -= count
         index += 1

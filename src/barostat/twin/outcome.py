@@ -49,3 +49,6 @@ class Outcome:
     clamped_outputs: int = 0
     end_ns: int = 0
     stuck: str = ""
+
+
+DRY = "no token in {:,} steps: the requests preempt each other for ever"

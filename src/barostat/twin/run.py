@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from barostat.twin.intake import Intake
-from barostat.twin.outcome import Life, Outcome
+from barostat.twin.outcome import DRY, Life, Outcome
 from barostat.twin.request import Request, Row
 from barostat.twin.scheduler import Scheduler, Step
 from barostat.twin.settings import Settings
@@ -77,6 +77,7 @@ class Steps:
         self._lives: dict[Request, Life] = {}
         self._now_ns = 0
         self._number = 0
+        self._dry = 0
 
     def run(self) -> Outcome:
         """What became of every request."""
@@ -98,6 +99,10 @@ class Steps:
                 in_flight = (step, end_ns) if step.scheduled else None
             else:
                 self._take_in(step, end_ns)
+            self._dry = 0 if step.sampling else self._dry + 1
+            if self._dry > self._settings.dry_steps:
+                outcome.stuck = DRY.format(self._settings.dry_steps)
+                break
             stuck = step.self_preempted_alone is not None
             if not stuck and (step.scheduled or waited or step.preempted):
                 self._now_ns = end_ns

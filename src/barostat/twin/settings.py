@@ -117,6 +117,13 @@ class Settings:
         both = self.async_scheduling and self.behaviour.window_freed_when_processed
         return self.max_num_batched_tokens * (2 if both else 1)
 
+    @property
+    def dry_steps(self) -> int:
+        """More steps in a row without a token than any engine takes that still gets somewhere: the first in line needs no more than
+        one prefill for its token, so that after several times as many, requests preempt each other for ever."""
+        chunk = min(self.max_num_batched_tokens, self.long_prefill_token_threshold or self.max_num_batched_tokens)
+        return 1000 + 4 * ceil_div(self.max_model_len, chunk)
+
     def admission_cap_blocks(self, group: KvGroup) -> int | None:
         """Most blocks that admission counts for one request in that group; None for no cap."""
         if group.window_tokens is None or not self.behaviour.window_admission_cap:

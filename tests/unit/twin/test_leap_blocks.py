@@ -1,0 +1,63 @@
+"""The fast form over real blocks comes to the same as the step-by-step form where requests share prefixes."""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from tests.unit.twin.test_leap import ByLoad, workload
+
+from barostat.twin.leap import Leaps
+from barostat.twin.leap_blocks import BlockLeapState
+from barostat.twin.request import Row
+from barostat.twin.run import EverySteps, Pace, Steps
+from barostat.twin.settings import Policy, Settings
+
+
+def sharing(seed: int) -> tuple[Settings, list[Row]]:
+    """The workload of the seed with prefixes in common, as hash ids of some length or as tokens, or with none."""
+    settings, rows = workload(seed)
+    dice = random.Random(seed)
+    policies: tuple[Policy, ...] = ("fcfs", "priority")
+    behaviour = replace(settings.behaviour, unhashed_reused_first=True)
+    settings = replace(settings, prefix_caching=True, policy=dice.choice(policies), behaviour=behaviour)
+    kind = dice.choice(("tokens", "ids", "ids", "none"))
+    if kind == "none":
+        return settings, rows
+    block = settings.groups[0].block_tokens
+    size = 1 if kind == "tokens" else dice.choice((block, 2 * block, 4 * block, 5))
+    chains = [[dice.randrange(50) for _ in range(400)] for _ in range(3)]
+    shared = []
+    for number, row in enumerate(rows):
+        count = -(-row.input_tokens // size)
+        common = dice.randint(0, count)
+        ids = (*dice.choice(chains)[:common], *(1000 * (number + 1) + place for place in range(count - common)))
+        if kind == "tokens":
+            shared.append(replace(row, prompt_token_ids=ids))
+        else:
+            shared.append(replace(row, hash_ids=ids, id_tokens=size))
+    return settings, shared
+
+
+@pytest.mark.parametrize("first", range(0, 320, 40))
+def test_both_forms_come_to_the_same(first: int) -> None:
+    preempted = hits = 0
+    for seed in range(first, first + 40):
+        settings, rows = sharing(seed)
+        paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (ByLoad(), 0.004))
+        for pace, scale in paces:
+            scaled = [replace(row, arrival_s=row.arrival_s * scale) for row in rows]
+            step_by_step = Steps(settings, scaled, pace).run()
+            leaping = Leaps(settings, scaled, pace, BlockLeapState(settings)).run()
+            for part in step_by_step.__slots__:
+                assert getattr(leaping, part) == getattr(step_by_step, part), f"seed {seed}, {pace}, {part}: {settings}"
+            preempted += step_by_step.preemptions
+            hits += step_by_step.cached_tokens
+    assert preempted
+    assert hits
