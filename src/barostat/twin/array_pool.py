@@ -26,14 +26,14 @@ class ArrayPool:
         self._entry = np.full(kv_blocks, _NONE, dtype=np.int64)
         self._holders = np.zeros(kv_blocks, dtype=np.int64)
         self._key_of = np.full(kv_blocks, _NONE, dtype=np.int64)
-        self._block_of = np.full(1024, _NONE, dtype=np.int64)
+        self._block_of = np.full(1 << 16, _NONE, dtype=np.int32)
         self._more: dict[int, list[int]] = {}  # key -> all its blocks in the order of registration, where there are several
 
     def keys_up_to(self, count: int) -> None:
         """Keys below `count` may be registered and looked for."""
         if count > len(self._block_of):
             known = len(self._block_of)
-            grown = np.empty(max(count, 4 * known), dtype=np.int64)
+            grown = np.empty(max(count, 2 * known), dtype=np.int32)
             grown[:known] = self._block_of
             grown[known:] = _NONE
             self._block_of = grown
@@ -137,7 +137,7 @@ class ArrayPool:
 
     def find(self, keys: Blocks) -> Blocks:
         """The blocks of the leading keys that all are there; of several of one key, the earliest registered."""
-        found = self._block_of[keys]
+        found = self._block_of[keys].astype(np.int64)
         missing = found == _NONE
         return found[: int(missing.argmax())] if missing.any() else found
 
