@@ -1,0 +1,206 @@
+"""The simulation's arguments -> the scheduler's settings, how long steps take, and the rows."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+
+from barostat.core.errors import InputError
+from barostat.core.version import parse_version
+from barostat.io.requests_file import read_requests
+from barostat.twin.latency import LinearPace, parse_pace
+from barostat.twin.request import Row
+from barostat.twin.run import EverySteps, Pace
+from barostat.twin.settings import DEFAULT_VERSION, KvGroup, Policy, Settings, for_version
+from barostat.twin.workload import make, parse_spec
+
+# Our argument -> vLLM's flag, for what the engine's own resolution has to know.
+_PASSED = {
+    "max_num_seqs": "--max-num-seqs",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_model_len": "--max-model-len",
+    "tensor_parallel_size": "--tensor-parallel-size",
+    "watermark": "--watermark",
+    "policy": "--scheduling-policy",
+    "long_prefill_token_threshold": "--long-prefill-token-threshold",
+    "max_num_active_seqs": "--max-num-active-seqs",
+    "max_queued_requests": "--max-num-queued-reqs",
+    "max_queued_tokens": "--max-num-queued-tokens",
+    "block_size": "--block-size",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What is simulated. `pace`: where the card says how long a step takes. `notes`: sentences for a person."""
+
+    settings: Settings
+    pace: LinearPace | None = None
+    notes: tuple[str, ...] = ()
+    slo_ttft_s: float | None = None
+    slo_itl_s: float | None = None
+
+
+def engine_of(arguments: argparse.Namespace) -> Engine:
+    """The engine that the arguments name: sized from a model and a card, or by its blocks; a limits file fills what was not given.
+
+    Errors: InputError naming the argument.
+    """
+    slo = _fill_from_limits(arguments)
+    notes: list[str] = []
+    pace = None
+    if arguments.model_config is not None:
+        settings, pace, notes = _planned(arguments)
+    else:
+        settings = _direct(arguments)
+    if not settings.fits(settings.max_model_len):
+        notes.append(
+            f"one request of max_model_len {settings.max_model_len} does not fit in {settings.usable_blocks} blocks: "
+            "a real engine would not start"
+        )
+    return Engine(settings, pace, tuple(notes), *slo)
+
+
+def pace_of(arguments: argparse.Namespace, engine: Engine) -> Pace:
+    """How long a step takes.
+
+    Errors: InputError where nothing says.
+    """
+    if arguments.step_time is not None and arguments.latency is not None:
+        raise InputError("--step-time and --latency both say how long a step takes; keep one", "simulate")
+    if arguments.step_time is not None:
+        if not 1e-9 <= arguments.step_time <= 1e9:
+            raise InputError(f"{arguments.step_time:g} is no duration of a step in seconds", "--step-time")
+        return EverySteps(round(arguments.step_time * 1e9))
+    if arguments.latency is not None:
+        return parse_pace(arguments.latency)
+    if engine.pace is not None:
+        return engine.pace
+    raise InputError("say how long a step takes: --step-time S, --latency MODEL, or --model-config with --gpu", "simulate")
+
+
+def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row], list[str]]:
+    """The workload.
+
+    Errors: InputError.
+    """
+    if arguments.workload is not None:
+        return make(parse_spec(arguments.workload), arguments.seed), []
+    return read_requests(arguments.trace, settings.groups[0].block_tokens, arguments.hash_block_size)
+
+
+def _direct(arguments: argparse.Namespace) -> Settings:
+    if arguments.kv_blocks is None:
+        raise InputError(
+            "say how many blocks the pool has (num_gpu_blocks in the engine's log), or --model-config and --gpu", "--kv-blocks"
+        )
+    block = 16 if arguments.block_size is None else arguments.block_size
+    if block < 1 or any(window < 2 for window in arguments.sliding_window):
+        raise InputError("a block has at least 1 token, a window at least 2", "--block-size")
+    groups = (KvGroup(block), *(KvGroup(block, window) for window in arguments.sliding_window))
+    length = arguments.max_model_len if arguments.max_model_len is not None else max(1, (arguments.kv_blocks - 1) * block)
+    chunked = arguments.enable_chunked_prefill is not False
+    budget = arguments.max_num_batched_tokens
+    if budget is None:
+        budget = max(2048, arguments.max_num_seqs or 0, 0 if chunked else length)
+    version = arguments.engine_version or DEFAULT_VERSION
+    draft = Settings(
+        kv_blocks=arguments.kv_blocks,
+        groups=groups,
+        max_model_len=length,
+        max_num_seqs=arguments.max_num_seqs if arguments.max_num_seqs is not None else min(256, budget),
+        max_num_batched_tokens=budget,
+        max_num_active_seqs=arguments.max_num_active_seqs,
+        long_prefill_token_threshold=arguments.long_prefill_token_threshold or 0,
+        watermark_ratio=arguments.watermark or 0.0,
+        policy=_policy(arguments),
+        max_queued_requests=arguments.max_queued_requests,
+        max_queued_tokens=arguments.max_queued_tokens,
+    )
+    return for_version(_switched(draft, arguments, version), version)
+
+
+def _policy(arguments: argparse.Namespace) -> Policy:
+    return "priority" if arguments.policy == "priority" else "fcfs"
+
+
+def _switched(settings: Settings, arguments: argparse.Namespace, version: str) -> Settings:
+    """On unless switched off; asynchronous scheduling from the version on that has it by default."""
+    known = parse_version(version)
+    by_default = known is not None and known.at_least("0.14.0")
+    return replace(
+        settings,
+        prefix_caching=arguments.enable_prefix_caching is not False,
+        chunked_prefill=arguments.enable_chunked_prefill is not False,
+        async_scheduling=by_default if arguments.async_scheduling is None else arguments.async_scheduling,
+        reserve_full_isl=arguments.reserve_full_isl is not False,
+    )
+
+
+def _planned(arguments: argparse.Namespace) -> tuple[Settings, LinearPace | None, list[str]]:
+    """The engine as it would size itself for that model on that card."""
+    from barostat.catalog.cards import card_names, find_card
+    from barostat.core.units import GIB
+    from barostat.engines.vllm.config import resolve
+    from barostat.io.model_files import open_model
+    from barostat.judge.plan import Measured, PlanRequest, plan
+    from barostat.judge.twin_of import pace_of_plan, settings_of_plan
+    from barostat.kv.read_architecture import read_architecture
+
+    version_text = arguments.engine_version or DEFAULT_VERSION
+    version = parse_version(version_text)
+    if version is None:
+        raise InputError("is no version; three numbers such as 0.32.0 were expected", f"--engine-version {version_text}")
+    card = find_card(arguments.gpu) if arguments.gpu else None
+    if arguments.gpu and card is None:
+        raise InputError(f"no card of the catalogue goes by this name; known: {', '.join(card_names())}", f"--gpu {arguments.gpu}")
+    if card is None and arguments.kv_blocks is None:
+        raise InputError("say --gpu NAME or --kv-blocks N beside --model-config", "--gpu")
+    words = [word for ours, flag in _PASSED.items() if (value := getattr(arguments, ours)) is not None for word in (flag, str(value))]
+    switches = {"enable_prefix_caching": arguments.enable_prefix_caching, "async_scheduling": arguments.async_scheduling}
+    words += [f"--{'' if on else 'no-'}{name.replace('_', '-')}" for name, on in switches.items() if on is not None]
+    memory = card.memory_bytes[0] / GIB if card is not None else None
+    config = resolve(args=["vllm", "serve", *words], env={}, version=version, gpu=card.name if card else None, gpu_memory_gib=memory)
+    found = open_model(arguments.model_config)
+    measured = Measured("--kv-blocks", blocks=arguments.kv_blocks) if arguments.kv_blocks is not None else None
+    made = plan(PlanRequest(
+        model=read_architecture(found.config, found.source), model_name=found.name, version=version, config=config, card=card,
+        memory_bytes=None, available_kv_bytes=None, weights_bytes=None, is_cpu=False, measured=measured,
+        version_assumed=arguments.engine_version is None,
+    ))  # fmt: skip
+    settings = settings_of_plan(made)
+    settings = replace(
+        settings,
+        chunked_prefill=arguments.enable_chunked_prefill is not False,
+        reserve_full_isl=settings.reserve_full_isl and arguments.reserve_full_isl is not False,
+    )
+    pace = pace_of_plan(made) if card is not None and arguments.step_time is None and arguments.latency is None else None
+    notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
+    return settings, pace, notes
+
+
+def _fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float | None]:
+    """Arguments that were not given are as the limits file says; the answer is its service level (TTFT, ITL)."""
+    if arguments.limits is None:
+        return None, None
+    from barostat.io.limits_file import load
+
+    spec = load(arguments.limits).spec
+    engine, capacity = spec.engine, spec.capacity
+    given = {
+        "max_model_len": engine.max_model_len,
+        "max_num_seqs": engine.max_num_seqs,
+        "max_num_active_seqs": engine.max_num_active_seqs,
+        "max_num_batched_tokens": engine.max_num_batched_tokens,
+        "watermark": engine.watermark,
+        "max_queued_requests": engine.max_queued_requests,
+        "max_queued_tokens": engine.max_queued_tokens,
+        "engine_version": spec.engine_version,
+        "block_size": capacity.block_size,
+    }
+    for name, value in given.items():
+        if value is not None and getattr(arguments, name) is None:
+            setattr(arguments, name, value)
+    if arguments.kv_blocks is None and arguments.gpu is None and capacity.kv_cache_tokens is not None:
+        arguments.kv_blocks = capacity.kv_cache_tokens // (arguments.block_size or 16) + 1
+    return spec.slo.ttft_p99_seconds, spec.slo.itl_p99_seconds
