@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 
 import barostat
+from barostat import levers as package
 from barostat.catalog.signals import SIGNALS
 from barostat.core.diagnosis import CAUSES
 from barostat.core.lever import Lever
-from barostat.levers import levers, module_names
+from barostat.core.rules import module_names
+from barostat.levers import levers
 
 SOURCE = Path(barostat.__file__).parent
 SECTIONS = ("Meaning", "When", "Not when", "Undo", "Proof", "Source")
 SIGNAL_READ = re.compile(r'(?:(?:last|mean)_of\(\s*(?:situation\.)?window,|\.fresh\()\s*"([a-z0-9_]+)"')
-NAMES = module_names()
+NAMES = module_names(package.__path__)
 
 
 def _lever(name: str) -> Lever:

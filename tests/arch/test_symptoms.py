@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 
 import barostat
+from barostat import symptoms as package
 from barostat.catalog.signals import SIGNALS
+from barostat.core.rules import module_names
 from barostat.core.symptom import Symptom
-from barostat.symptoms import module_names, symptoms
+from barostat.symptoms import symptoms
 
 SOURCE = Path(barostat.__file__).parent
 SCENARIOS = Path(__file__).parents[1] / "scenario"
 SECTIONS = ("Meaning", "Impact", "Evidence", "Not evidence", "Mitigation", "Source")
 SIGNAL_READ = re.compile(r'window(?:\.fresh\(|\.read\(|\[)\s*"([a-z0-9_]+)"')
-NAMES = module_names()
+NAMES = module_names(package.__path__)
 
 
 def _symptom(name: str) -> Symptom:

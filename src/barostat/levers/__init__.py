@@ -6,26 +6,10 @@ underscore hold what several levers share. Nothing registers on import: `levers(
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 from barostat.core.lever import Lever
-
-
-def module_names() -> tuple[str, ...]:
-    """The names of the modules that hold a lever, sorted."""
-    return tuple(sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_")))
+from barostat.core.rules import exported
 
 
 def levers() -> tuple[Lever, ...]:
-    """Every lever there is, sorted by name.
-
-    Errors: TypeError for a module without a `LEVER` (our bug; tests/arch holds it).
-    """
-    found: list[Lever] = []
-    for name in module_names():
-        value = getattr(importlib.import_module(f"{__name__}.{name}"), "LEVER", None)
-        if not isinstance(value, Lever):
-            raise TypeError(f"barostat.levers.{name} exports no LEVER")
-        found.append(value)
-    return tuple(sorted(found, key=lambda lever: lever.name))
+    """Every lever there is, sorted by name."""
+    return tuple(sorted(exported(__name__, __path__, "LEVER", Lever), key=lambda lever: lever.name))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from barostat.core.signal import Signal
+from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.core.window import Window
 
 READINGS_TO_COMPARE = 4
 """Two readings on each side: with fewer, one odd scrape would be a trend."""
@@ -43,3 +45,22 @@ def change(signal: Signal) -> Change | None:
 
 
 TOO_FEW = f"fewer than {READINGS_TO_COMPARE} readings: an earlier part cannot be told from a later one; watch longer (--for 60s)"
+
+GROWTH_RATIO = 1.5
+"""Half as long again is a change of traffic, not its scatter."""
+
+
+def longer(window: Window, name: str, what: str, least_tokens: float) -> Verdict:
+    """Present if the lengths that the signal tells grew by half within the window, and by at least so many tokens.
+
+    `what`: the noun of a person's sentence. Small lengths vary by half all the time, which is why a least growth is asked for.
+    """
+    lengths = window[name]
+    moved = change(lengths)
+    if moved is None:
+        return Unknown(TOO_FEW)
+    evidence = (lengths.evidence(window.at, moved.later, f"earlier {moved.earlier:.0f}"),)
+    if moved.ratio >= GROWTH_RATIO and moved.later - moved.earlier >= least_tokens:
+        grew = f"the mean {what} grew from {moved.earlier:.0f} to {moved.later:.0f} tokens within {moved.span_s:.0f} s"
+        return Present(grew, evidence, moved.confidence)
+    return Absent(f"the mean {what}: {moved.earlier:.0f} tokens earlier, {moved.later:.0f} now", evidence)

@@ -18,31 +18,17 @@ Source: `vllm:request_generation_tokens` (observed when a request finishes).
 from __future__ import annotations
 
 from barostat.core.symptom import Symptom
-from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.core.verdict import Verdict
 from barostat.core.window import Window
-from barostat.symptoms._halves import TOO_FEW, change
+from barostat.symptoms._halves import longer
 
-NEEDS = ("output_tokens_mean",)
-GROWTH_RATIO = 1.5
-"""Half as long again is a change of traffic, not its scatter."""
 GROWTH_TOKENS = 32
-"""And by at least so many tokens: twenty after ten is no longer a prompt than before in any sense that matters."""
+"""By at least so many tokens: twenty after ten is a longer answer in no sense that matters."""
 
 
 def judge(window: Window) -> Verdict:
     """Present if the mean answer grew within the window."""
-    lengths = window["output_tokens_mean"]
-    moved = change(lengths)
-    if moved is None:
-        return Unknown(TOO_FEW)
-    evidence = (lengths.evidence(window.at, moved.later, f"earlier {moved.earlier:.0f}"),)
-    if moved.ratio >= GROWTH_RATIO and moved.later - moved.earlier >= GROWTH_TOKENS:
-        return Present(
-            f"the mean answer grew from {moved.earlier:.0f} to {moved.later:.0f} tokens within {moved.span_s:.0f} s",
-            evidence,
-            moved.confidence,
-        )
-    return Absent(f"the mean answer: {moved.earlier:.0f} tokens earlier, {moved.later:.0f} now", evidence)
+    return longer(window, "output_tokens_mean", "answer", GROWTH_TOKENS)
 
 
-SYMPTOM = Symptom(name="longer-outputs", title="answers have become longer", judge=judge, needs=NEEDS)
+SYMPTOM = Symptom(name="longer-outputs", title="answers have become longer", judge=judge, needs=("output_tokens_mean",))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
+from barostat.core.rules import exported
 from barostat.judge.case import Cause
 
 
 def causes() -> tuple[Cause, ...]:
     """Every cause, by rank."""
-    modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
-    return tuple(sorted((module.CAUSE for module in modules), key=lambda cause: (cause.rank, cause.name)))
+    return tuple(sorted(exported(__name__, __path__, "CAUSE", Cause), key=lambda cause: (cause.rank, cause.name)))
