@@ -1,0 +1,116 @@
+"""`barostat simulate`: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barostat.shells.cli.main import main
+
+
+def _trace(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def _rows(count: int, **more: Any) -> list[dict[str, Any]]:
+    return [{"arrival_s": 0, "input_tokens": 100, "output_tokens": 120, **more} for _ in range(count)]
+
+
+def test_the_worked_example_of_preemption(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As run on 0.32.0: 4 requests of 100 tokens, 32 usable blocks; r3 preempted in the 30th step, r2 in the 63rd."""
+    steps = tmp_path / "steps.jsonl"
+    command = ["simulate", "--trace", _trace(tmp_path / "t.jsonl", _rows(4)), "--kv-blocks", "33", "--step-time", "1", "--steps-out"]
+    more = ["--max-model-len", "512", "--max-num-seqs", "16", "--max-num-batched-tokens", "256", "--no-async-scheduling"]
+    assert main([*command, str(steps), *more, "-o", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    lines = [json.loads(line) for line in steps.read_text().splitlines()]
+    assert [(line["step"], line["preempted"]) for line in lines if line["preempted"]][:2] == [(29, ["3"]), (62, ["2"])]
+    assert "free_block_ids" not in lines[0]
+    assert report["kind"] == "Simulation"
+    assert report["requests"] == {"total": 4, "finished": 4, "rejected": 0, "unfinished": 0, "outputClamped": 0}
+    assert report["outputTokens"] == 480
+    assert report["preemptions"] == sum(len(line["preempted"]) for line in lines)
+    assert report["recomputedTokens"] > 0
+    assert report["ttftSeconds"]["p50"] == 1
+    assert report["kvUsage"]["maxRatio"] == 1
+
+
+def test_rejections_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [*_rows(3), {"arrival_s": 1, "input_tokens": 600, "output_tokens": 1, "request_id": "long"}]
+    command = ["simulate", "--trace", _trace(tmp_path / "t.jsonl", rows), "--kv-blocks", "100", "--step-time", "1"]
+    assert main([*command, "--max-model-len", "512", "--max-queued-requests", "2", "-o", "json"]) == 0
+    rejections = json.loads(capsys.readouterr().out)["rejections"]
+    assert [(one["requestId"], one["status"], one["reason"]) for one in rejections] == [
+        ("2", 503, "max_num_queued_reqs"),
+        ("long", 400, "context-length"),
+    ]
+
+
+def test_the_table_has_what_people_ask_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--trace", _trace(tmp_path / "t.jsonl", _rows(4)), "--kv-blocks", "33", "--step-time", "0.02"]
+    assert main([*command, "--max-model-len", "512", "--slo-ttft", "1"]) == 0
+    shown = capsys.readouterr().out
+    for name in ("goodput", "TTFT", "ITL", "end to end", "KV usage", "preemptions", "computed again", "prefix cache"):
+        assert name in shown
+
+
+def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--workload", "bursty:rate=2,minutes=3", "--kv-blocks", "900", "--latency", "base=0.01,prefill=1e-5,kv=1e-8"]
+    shown = []
+    for seed in ("1", "1", "2"):
+        assert main([*command, "--seed", seed, "-o", "json"]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] != shown[2]
+
+
+def test_an_engine_of_a_model_and_a_card(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--workload", "poisson:rate=2,minutes=1", "--model-config", "meta-llama/Meta-Llama-3.1-8B", "--gpu", "H100"]
+    assert main([*command, "--max-model-len", "8192", "-o", "json"]) == 0
+    output = capsys.readouterr()
+    report = json.loads(output.out)
+    assert 20_000 < report["settings"]["kvBlocks"] < 40_000
+    assert report["settings"]["maxNumSeqs"] == 1024
+    assert 0.003 < report["itlSeconds"]["p50"] < 0.03
+    assert "either way" in output.err
+
+
+def test_a_limits_file_fills_what_was_not_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = tmp_path / "limits.yaml"
+    limits.write_text(
+        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  engine: {maxModelLen: 512, maxNumSeqs: 2, watermark: 0.05}\n"
+        "  capacity: {kvCacheTokens: 1600, blockSize: 16}\n"
+    )
+    command = ["simulate", "--trace", _trace(tmp_path / "t.jsonl", _rows(4)), "--limits", str(limits), "--step-time", "1", "-o", "json"]
+    assert main([*command, "--max-num-seqs", "3"]) == 0
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert (settings["kvBlocks"], settings["maxModelLen"], settings["maxNumSeqs"], settings["watermarkRatio"]) == (101, 512, 3, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--step-time", "1"], "--kv-blocks"),
+        (["--kv-blocks", "50"], "--step-time"),
+        (["--kv-blocks", "50", "--step-time", "0"], "--step-time"),
+        (["--kv-blocks", "50", "--step-time", "1", "--latency", "base=1"], "keep one"),
+        (["--kv-blocks", "50", "--step-time", "1", "--engine-version", "0.8.0"], "0.12.0"),
+        (["--kv-blocks", "50", "--step-time", "1", "--steps-out", "/no/such/folder/f"], "/no/such/folder/f"),
+        (["--model-config", "meta-llama/Meta-Llama-3.1-8B", "--gpu", "Voodoo2"], "Voodoo2"),
+        (["--model-config", "meta-llama/Meta-Llama-3.1-8B"], "--gpu"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named(more: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--trace", _trace(tmp_path / "t.jsonl", _rows(1)), *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_request_that_fits_nowhere_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--trace", _trace(tmp_path / "t.jsonl", _rows(1)), "--kv-blocks", "5", "--max-model-len", "512"]
+    assert main([*command, "--step-time", "1"]) == 1
+    output = capsys.readouterr()
+    assert "STUCK" in output.out
+    assert "would not start" in output.err
