@@ -78,8 +78,10 @@ def arguments(row: dict[str, Any]) -> list[str]:
         found.append("--no-enable-prefix-caching")
     if (pinned := re.search(r"explicit (\d+) GiB KV pool", words)) is not None:
         found += ["--kv-cache-memory-bytes", f"{pinned[1]}G"]
-    if (mtp := re.search(r"\bMTP\b(?: n=(\d+))?", words)) is not None:
-        found += ["--speculative-config", json.dumps({"method": "mtp", "num_speculative_tokens": int(mtp[1] or 1)})]
+    if (drafter := re.search(r"\b(MTP|DFlash|DSpark|EAGLE-?3|EAGLE)\d?\b", words, re.IGNORECASE)) is not None:
+        drafts = re.search(r"\bn=(\d+)", words)
+        speculation: dict[str, Any] = {"method": drafter[1].lower().replace("-", "")}
+        found += ["--speculative-config", json.dumps(speculation | ({"num_speculative_tokens": int(drafts[1])} if drafts else {}))]
     return found
 
 

@@ -62,8 +62,8 @@ def kimi_linear(length: int, mode: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def compressed(ratios: list[int], length: int) -> dict[str, Any]:
-    """DeepSeek V4: windows, compressed latents, compressor states and indexers, packed side by side."""
+def compressed(ratios: list[int], length: int, stages: int = 0) -> dict[str, Any]:
+    """DeepSeek V4: windows, compressed latents, compressor states and indexers, packed side by side; `stages` of a drafter behind them."""
     described = _TEXT | {
         "architectures": ["DeepseekV4ForCausalLM"], "num_hidden_layers": len(ratios), "compress_ratios": ratios, "head_dim": 512,
         "sliding_window": 128, "index_head_dim": 128, "qk_rope_head_dim": 64, "num_key_value_heads": 1,
@@ -90,10 +90,64 @@ def compressed(ratios: list[int], length: int) -> dict[str, Any]:
                 "block_size": 256, "num_kv_heads": 1, "head_size": 132, "dtype": "uint8", "tokens_per_state": 4, "alignment": 576,
             }])  # fmt: skip
             specs.append(["SlidingWindowMLASpec", state | {"head_size": 2 * overlap * 128}])
+    specs += [window] * stages
     return {
-        "family": "compressed", "described": described, "specs": [specs], "availableBytes": [12 * 2**30],
+        "family": "compressed", "described": described | {"n_mtp_layers": stages}, "specs": [specs], "availableBytes": [12 * 2**30],
+        "draft": ["dspark", 5, None] if stages else None,
         "flags": {"maxModelLen": length, "maxNumBatchedTokens": 8192, "blockSize": 256, "layout": "BLHNC", "kvCacheDtype": "fp8_ds_mla"},
     }  # fmt: skip
+
+
+def _full(block: int, heads: int, dim: int) -> list[Any]:
+    return ["FullAttentionSpec", {"block_size": block, "num_kv_heads": heads, "head_size": dim, "dtype": "bfloat16"}]
+
+
+def gated_delta(mode: str, drafts: int, drafter: dict[str, Any] | None) -> dict[str, Any]:
+    """Gated delta nets with a drafter: one module of multi-token prediction, or five layers of another shape (DFlash)."""
+    described = _TEXT | {
+        "architectures": ["Qwen3NextForCausalLM"], "num_hidden_layers": 64, "num_key_value_heads": 4, "head_dim": 256,
+        "linear_num_key_heads": 16, "linear_num_value_heads": 48, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+        "linear_conv_kernel_dim": 4, "mtp_num_hidden_layers": 1,
+    }  # fmt: skip
+    channels = 2 * 16 * 128 + 48 * 128
+    state = channels * (3 + drafts) * 2 + 48 * 128 * 128 * 4
+    row = 4 * 2 * 256 * 2
+    block = 16 * -(-state // (16 * row))
+    mamba = ["MambaSpec", {
+        "block_size": block if mode == "align" else 131_072, "shapes": [[3 + drafts, channels], [48, 128, 128]],
+        "dtypes": ["bfloat16", "float32"],
+        "page_size_padded": block * row, "mamba_cache_mode": mode, "num_speculative_blocks": drafts,
+    }]  # fmt: skip
+    layers = [_full(block, 4, 256) if (i + 1) % 4 == 0 else mamba for i in range(64)]
+    layers += [_full(block, 8, 128)] * 5 if drafter is not None else [_full(block, 4, 256)]
+    return {
+        "family": "gated-delta-draft", "described": described, "specs": [layers], "availableBytes": [20 * 2**30],
+        "draft": ["dflash" if drafter is not None else "mtp", drafts, drafter],
+        "flags": {
+            "maxModelLen": 131_072, "maxNumBatchedTokens": 2048, "blockSize": 16, "prefixCaching": mode == "align", "mambaCacheMode": mode,
+        },
+    }  # fmt: skip
+
+
+def windowed_eagle() -> dict[str, Any]:
+    """Windows and full attention in turn (12 and 12), and an EAGLE head that attends to everything: 12 and 13."""
+    described = _TEXT | {
+        "architectures": ["GptOssForCausalLM"],
+        "num_hidden_layers": 24,
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "sliding_window": 128,
+    }
+    common = {"block_size": 16, "num_kv_heads": 8, "head_size": 64, "dtype": "bfloat16"}
+    layers = [["SlidingWindowSpec", common | {"sliding_window": 128}] if i % 2 == 0 else ["FullAttentionSpec", common] for i in range(24)]
+    return {
+        "family": "windowed-eagle", "described": described, "specs": [[*layers, ["FullAttentionSpec", common]]],
+        "availableBytes": [6 * 2**30], "draft": ["eagle3", 3, None],
+        "flags": {"maxModelLen": 65_536, "maxNumBatchedTokens": 4096, "blockSize": 16},
+    }  # fmt: skip
+
+
+_DFLASH = _TEXT | {"architectures": ["DFlashDraftModel"], "num_hidden_layers": 5, "num_key_value_heads": 8, "head_dim": 128}
 
 
 def cases() -> list[dict[str, Any]]:
@@ -108,4 +162,11 @@ def cases() -> list[dict[str, Any]]:
         compressed([0, 0, *([4, 128] * 20), 4], 33_792),
         compressed([128, 128, *([4, 128] * 29), 4], 1_000_000),
         compressed([0, 4, 128, 4, 128], 8192),
+        compressed([0, 0, *([4, 128] * 20), 4], 33_792, stages=3),
+        compressed([0, 0, *([4, 128] * 20), 4], 33_792, stages=1),
+        gated_delta("none", 3, None),
+        gated_delta("align", 1, None),
+        gated_delta("align", 4, None),
+        gated_delta("align", 5, _DFLASH),
+        windowed_eagle(),
     ]

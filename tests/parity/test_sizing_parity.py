@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
+from barostat.kv.draft import draft_of
 from barostat.kv.pool import Layout, Pool, fill, lay_out
 from barostat.kv.read_architecture import read_architecture
 
@@ -48,7 +50,12 @@ def ours(case: dict[str, Any]) -> tuple[Layout, Pool]:
         prefix_caching=flags.get("prefixCaching", True), hybrid_manager=flags.get("hybridManager", True),
         num_gpu_blocks_override=flags.get("numGpuBlocksOverride"), mamba_ssm_cache_dtype=flags.get("mambaSsm", "float32"), v2_runner=False,
     )  # fmt: skip
-    layout = lay_out(read_architecture(case["config"] if "config" in case else case["described"]), deployment)
+    model = read_architecture(case["config"] if "config" in case else case["described"])
+    if case.get("draft"):
+        method, drafts, drafter = case["draft"]
+        draft = draft_of(model, method, drafts, read_architecture(drafter) if drafter else None)
+        deployment = replace(deployment, num_speculative_tokens=draft.tokens, draft=draft.layers, retained_tokens=draft.retained_tokens)
+    layout = lay_out(model, deployment)
     return layout, fill(layout, case["availableBytes"])
 
 

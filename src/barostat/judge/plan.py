@@ -20,7 +20,8 @@ from barostat.kv.deployment import Deployment
 from barostat.kv.estimate import Estimate, exact
 from barostat.kv.memory import FITTED, Footprint, MemoryModel, available_bytes, footprint
 from barostat.kv.pool import Layout, Pool, fill, lay_out
-from barostat.kv.quantization import weight_format
+from barostat.kv.quantization import WeightFormat, weight_format
+from barostat.kv.weights import module_bytes, weight_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class PlanRequest:
 
     `model_name`: as a person knows it. `config`: the engine's resolved settings. `card`: of the catalogue, or None with `memory_bytes`
     given.
-    `available_kv_bytes`: per GPU, where it is given rather than estimated. `is_cpu`: vLLM's CPU backend.
+    `available_kv_bytes`: per GPU, where it is given rather than estimated. `is_cpu`: vLLM's CPU backend. `drafter`: of speculative
+    decoding, where it is a model of its own and its configuration is known.
     """
 
     model: Architecture
@@ -56,6 +58,7 @@ class PlanRequest:
     is_cpu: bool = False
     measured: Measured | None = None
     version_assumed: bool = False
+    drafter: Architecture | None = None
     constants: MemoryModel = field(default=FITTED)
 
 
@@ -103,7 +106,7 @@ def plan(request: PlanRequest) -> CapacityPlan:
     """
     model = request.model
     capability = _capability(request.card)
-    sized = deployment_of(model, request.config, request.version, capability, is_cpu=request.is_cpu)
+    sized = deployment_of(model, request.config, request.version, capability, is_cpu=request.is_cpu, drafter=request.drafter)
     check_parallelism(model, sized.flags)
     layout = lay_out(model, sized.flags)
     notes = [*model.notes, *sized.assumptions, *request.config.problems]
@@ -116,8 +119,9 @@ def plan(request: PlanRequest) -> CapacityPlan:
     total = _total(request)
     form = weight_format(model.config, model.text, _quantization(request.config), sized.flags.dtype, request.model_name)
     spent = footprint(
-        model, sized.flags, form, capability, eager=sized.eager, constants=request.constants, stated_weights_bytes=_stated_weights(request)
-    )
+        model, sized.flags, form, capability, eager=sized.eager, constants=request.constants, stated_weights_bytes=_stated_weights(request),
+        draft_bytes=_draft_bytes(request, sized, form),
+    )  # fmt: skip
     available, per_stage, source_note = _available(request, sized, total, spent)
     if source_note:
         notes.append(source_note)
@@ -164,6 +168,23 @@ def _quantization(config: EngineConfig) -> str | None:
 
 def _stated_weights(request: PlanRequest) -> int | None:
     return request.weights_bytes or (request.measured.weights_bytes if request.measured is not None else None)
+
+
+def _draft_bytes(request: PlanRequest, sized: Sized, form: WeightFormat) -> tuple[int, int]:
+    """Least and most bytes of the drafter's weights on one GPU: modules of the checkpoint, or a model of its own.
+
+    A drafter that rests on the target's hidden states has the target's embedding and head; where its file is read, both are given as the
+    most.
+    """
+    draft, drafter, flags = sized.draft, request.drafter, sized.flags
+    if drafter is not None:
+        own = weight_format(drafter.config, drafter.text, None, flags.dtype)
+        parts = weight_bytes(drafter, own, flags.tp, 1)
+        shared = 0 if draft.method == "draft_model" else parts.by_component.get("embedding", 0) + parts.by_component.get("head", 0)
+        return parts.largest - shared, parts.largest
+    if draft.copies_of is None or not draft.layers:
+        return 0, 0
+    return module_bytes(request.model, draft.copies_of, len(draft.layers), form, flags.tp)
 
 
 def _total(request: PlanRequest) -> Estimate | None:

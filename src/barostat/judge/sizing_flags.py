@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
+from barostat.judge.speculation import Speculation, speculation_of
 from barostat.kv.architecture import Architecture, Compressed, Indexer
 from barostat.kv.deployment import NEWEST_KNOWN, Deployment
+from barostat.kv.draft import NO_DRAFT, Draft
 from barostat.kv.dtypes import item_bytes
+from barostat.kv.quantization import weight_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,21 @@ class Sized:
     auto_length: bool
     utilization: float
     eager: bool
+    draft: Draft = NO_DRAFT
 
 
-def deployment_of(model: Architecture, config: EngineConfig, version: EngineVersion, capability: float, *, is_cpu: bool) -> Sized:
+def deployment_of(
+    model: Architecture,
+    config: EngineConfig,
+    version: EngineVersion,
+    capability: float,
+    *,
+    is_cpu: bool,
+    drafter: Architecture | None = None,
+) -> Sized:
     """The settings that memory depends on.
 
-    `capability`: the card's compute capability, 0 where it is not known or not NVIDIA's.
+    `capability`: the card's compute capability, 0 where it is not known or not NVIDIA's. `drafter`: of speculative decoding, where known.
     Errors: InputError for values that the engine would refuse.
     """
     notes: list[str] = []
@@ -47,7 +58,8 @@ def deployment_of(model: Architecture, config: EngineConfig, version: EngineVers
     block_flag = config.number("block_size")
     given_block = config.get("block_size")
     block = int(block_flag) if block_flag and given_block and given_block.certain else _block(model, version, capability, is_cpu)
-    drafts, draft_layers = _speculative(config, notes)
+    speculation = speculation_of(model, config, drafter)
+    notes.extend(speculation.notes)
     flags = Deployment(
         version=version,
         max_model_len=length,
@@ -60,14 +72,15 @@ def deployment_of(model: Architecture, config: EngineConfig, version: EngineVers
         dtype=dtype,
         kv_cache_dtype=kv_dtype,
         block_size=block,
-        async_scheduling=_switch(config, "async_scheduling", version.at_least("0.14.0")),
+        async_scheduling=_async(config, version, speculation),
         prefix_caching=_switch(config, "enable_prefix_caching", True),
         hybrid_manager=not _switch(config, "disable_hybrid_kv_cache_manager", is_cpu),
         mamba_cache_dtype=_text(config, "mamba_cache_dtype", "auto"),
         mamba_ssm_cache_dtype=_text(config, "mamba_ssm_cache_dtype", "auto"),
         num_gpu_blocks_override=_whole(config, "num_gpu_blocks_override"),
-        num_speculative_tokens=drafts,
-        draft_layers=draft_layers,
+        num_speculative_tokens=speculation.draft.tokens,
+        draft=speculation.draft.layers,
+        retained_tokens=speculation.draft.retained_tokens,
         generation="V0" if version.before("0.8.0") or (version.before("0.11.0") and not _switch(config, "VLLM_USE_V1", True)) else "V1",
         min_kernel_block_tokens=32 if is_cpu else 16,
         v2_runner=not is_cpu,
@@ -82,7 +95,7 @@ def deployment_of(model: Architecture, config: EngineConfig, version: EngineVers
         raise InputError(
             f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 is wanted", "--gpu-memory-utilization"
         )
-    return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False))
+    return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False), speculation.draft)
 
 
 def _length(model: Architecture, config: EngineConfig, notes: list[str]) -> tuple[int, bool]:
@@ -119,10 +132,18 @@ def _kv_dtype(model: Architecture, config: EngineConfig, version: EngineVersion,
     quantization = model.config.get("quantization_config") or model.text.get("quantization_config")
     if isinstance(quantization, dict) and version.at_least("0.12.0"):
         scheme = quantization.get("kv_cache_scheme")
-        if isinstance(scheme, dict) and scheme.get("num_bits") == 8:
+        if isinstance(scheme, dict) and scheme.get("num_bits") == 8 and _is_own(model, config):
             notes.append("the checkpoint brings scales for an fp8 KV cache, and kv_cache_dtype auto uses them")
             return "fp8"
     return "auto"
+
+
+def _is_own(model: Architecture, config: EngineConfig) -> bool:
+    """False where --quantization names another format than the configuration describes: then the file is a sibling checkpoint's, and
+    what it says of the KV cache is not this one's."""
+    flag = _text(config, "quantization", "")
+    stated = weight_format(model.config, model.text, flag or None, "bfloat16")
+    return not flag or stated.name == weight_format(model.config, model.text, None, "bfloat16").name
 
 
 def _block(model: Architecture, version: EngineVersion, capability: float, is_cpu: bool) -> int:
@@ -141,6 +162,13 @@ def _block(model: Architecture, version: EngineVersion, capability: float, is_cp
     return 16
 
 
+def _async(config: EngineConfig, version: EngineVersion, speculation: Speculation) -> bool:
+    """Whether the scheduler runs ahead: as set, else by the version unless the way of speculating forbids it."""
+    found = config.get("async_scheduling")
+    given = found is not None and found.provenance != "version-default"
+    return _switch(config, "async_scheduling", version.at_least("0.14.0")) and (given or speculation.keeps_async)
+
+
 def _switch(config: EngineConfig, name: str, default: bool) -> bool:
     found = config.get(name)
     if found is None:
@@ -156,24 +184,3 @@ def _text(config: EngineConfig, name: str, default: str) -> str:
 def _whole(config: EngineConfig, name: str) -> int | None:
     found = config.number(name)
     return int(found) if found is not None and found > 0 else None
-
-
-def _speculative(config: EngineConfig, notes: list[str]) -> tuple[int, int]:
-    """Draft tokens per step and layers of a built-in drafter, out of --speculative-config; a separate drafter is not modelled, and that
-    is said."""
-    found = config.get("speculative_config")
-    decoded: object = None
-    if found is not None and isinstance(found.value, str):
-        try:
-            decoded = json.loads(found.value)
-        except ValueError:
-            notes.append("--speculative-config is no JSON: ignored")
-    if not isinstance(decoded, dict):
-        return int(config.number("num_speculative_tokens") or 0), 0
-    drafts = decoded.get("num_speculative_tokens")
-    number = drafts if isinstance(drafts, int) and not isinstance(drafts, bool) and drafts > 0 else 1
-    if "mtp" in str(decoded.get("method", "")).lower():
-        notes.append("multi-token prediction: its layer's KV is in these numbers, its weights are not")
-        return number, 1
-    notes.append("speculative decoding: the drafter's own weights and KV layers are not in these numbers")
-    return number, 0

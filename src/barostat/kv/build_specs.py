@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 
@@ -156,6 +157,9 @@ def layer_specs(layer: Layer, flags: Deployment, block_tokens: int, state_page_b
                 specs.append(LayerSpec("cross", block_tokens, page, encoder_tokens=cache.encoder_tokens, shape=_shape(cache, flags)))
             case Compressed():
                 specs.extend(_compressed_specs(cache, flags))
+    if flags.retained_tokens:
+        kept = flags.retained_tokens
+        specs = [replace(spec, retained_tokens=kept) if spec.kind in ("window", "window-latent") else spec for spec in specs]
     return specs
 
 

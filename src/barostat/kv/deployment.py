@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from barostat.core.version import EngineVersion
+from barostat.kv.architecture import Layer
 
 NEWEST_KNOWN = "0.33.0"
 
@@ -16,8 +17,8 @@ class Deployment:
 
     `generation`: V0 is the engine before 0.8 (and by choice to 0.10). `min_kernel_block_tokens`: the smallest block the attention
     backend reads.
-    `max_encoder_tokens`: only for models with an encoder. `num_speculative_tokens`: drafts per step; a drafter's own layers are not
-    modelled.
+    `max_encoder_tokens`: only for models with an encoder. `num_speculative_tokens`: drafts per step. `draft`: the drafter's own
+    layers, on the last pipeline stage. `retained_tokens`: kept behind every window for a chain of drafting modules.
     `v2_runner`: the newer model runner keeps pp + 1 batches in flight.
     """
 
@@ -39,7 +40,8 @@ class Deployment:
     mamba_ssm_cache_dtype: str = "auto"
     num_gpu_blocks_override: int | None = None
     num_speculative_tokens: int = 0
-    draft_layers: int = 0
+    draft: tuple[Layer, ...] = ()
+    retained_tokens: int = 0
     generation: Literal["V0", "V1"] = "V1"
     min_kernel_block_tokens: int = 16
     fp8_latent_packed: bool = True

@@ -20,6 +20,7 @@ class LayerSpec:
     `block_tokens`: tokens a block of this layer covers. `page_bytes`: of one block, padding included. `reach_tokens`: window or chunk, 0
     for none.
     `token_bytes`: page_bytes / block_tokens before padding (0 for states). `states`: blocks per request of a state.
+    `retained_tokens`: kept behind a window for drafters that read ahead.
     `role` keeps apart layers that are alike in size but not in meaning.
     Source: vLLM 0.32.0, KVCacheSpec and its kinds.
     """
@@ -32,6 +33,7 @@ class LayerSpec:
     encoder_tokens: int = 0
     role: str = ""
     shape: tuple[int, ...] = ()
+    retained_tokens: int = 0
 
     @property
     def base(self) -> str:
@@ -55,7 +57,8 @@ class LayerSpec:
             case "full" | "latent":
                 return ceil_div(ceil_div(length_tokens, dcp), self.block_tokens)
             case "window" | "window-latent":
-                return ceil_div(min(self.reach_tokens - 1 + in_flight_tokens, length_tokens), self.block_tokens) + 1
+                held = self.reach_tokens - 1 + self.retained_tokens + in_flight_tokens
+                return ceil_div(min(held, length_tokens), self.block_tokens) + 1
             case "chunked":
                 return ceil_div(min(self.reach_tokens + in_flight_tokens, length_tokens), self.block_tokens)
             case "state":
@@ -88,4 +91,4 @@ class LayerSpec:
     def as_full(self, block_tokens: int) -> LayerSpec:
         """The same layer when the hybrid manager is off: blocks for every token."""
         kind: Kind = "latent" if self.kind == "window-latent" else "full"
-        return replace(self.with_block(block_tokens), kind=kind, reach_tokens=0)
+        return replace(self.with_block(block_tokens), kind=kind, reach_tokens=0, retained_tokens=0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barostat.core.units import GIB
+from barostat.core.units import GIB, gib
 from barostat.kv.architecture import Architecture, State
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
@@ -83,9 +83,12 @@ class Footprint:
 
 def footprint(
     model: Architecture, flags: Deployment, form: WeightFormat, capability: float, *, eager: bool, constants: MemoryModel = FITTED,
-    stated_weights_bytes: int | None = None,
+    stated_weights_bytes: int | None = None, draft_bytes: tuple[int, int] = (0, 0),
 ) -> Footprint:  # fmt: skip
-    """The parts for this model under these flags on a card of this compute capability (0: not known, or not NVIDIA)."""
+    """The parts for this model under these flags on a card of this compute capability (0: not known, or not NVIDIA).
+
+    `draft_bytes`: least and most of the drafter's weights, on the last stage.
+    """
     stages = weight_bytes(model, form, flags.tp, flags.pp)
     if stated_weights_bytes is not None:
         share = stated_weights_bytes / max(1, stages.largest)
@@ -94,7 +97,12 @@ def footprint(
     else:
         per_stage = tuple(int(size + constants.weights_extra_bytes) for size in stages.by_stage)
         unsure = max(0.01, form.uncertain_ratio)
+        per_stage = (*per_stage[:-1], per_stage[-1] + sum(draft_bytes) // 2)
         weights = within("weights", max(per_stage), unsure, f"{stages.parameters / 1e9:.1f} B parameters, {form.name}")
+        if draft_bytes[1]:
+            half = (draft_bytes[1] - draft_bytes[0]) / 2
+            source = f"{weights.source}, and the drafter's {gib(sum(draft_bytes) / 2)}"
+            weights = Estimate("weights", weights.value, weights.low - half, weights.high + half, source)
     return Footprint(
         weights=weights,
         activations=activations(model, flags, constants),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barostat.kv.architecture import Architecture, Layer, State
+from barostat.kv.architecture import Architecture
 from barostat.kv.build_specs import layer_specs, resolved_block_tokens, stages
 from barostat.kv.deployment import Deployment
 from barostat.kv.groups import Group, Named, group_layers
@@ -85,7 +85,7 @@ def lay_out(model: Architecture, flags: Deployment) -> Layout:
     Errors: InputError where the engine would refuse the combination.
     """
     block_tokens, state_page = resolved_block_tokens(model, flags)
-    specs = {layer: layer_specs(layer, flags, block_tokens, state_page) for layer in {*model.layers, _last_attention(model)}}
+    specs = {layer: layer_specs(layer, flags, block_tokens, state_page) for layer in {*model.layers, *flags.draft}}
     named: list[Named] = []
     stage_names: list[frozenset[str]] = []
     for stage in stages(len(model.layers), flags.pp):
@@ -95,19 +95,14 @@ def lay_out(model: Architecture, flags: Deployment) -> Layout:
                 names.append(f"layer {index} cache {number}")
                 named.append((names[-1], spec))
         if stage.stop == len(model.layers):
-            for draft in range(flags.draft_layers):
-                for number, spec in enumerate(specs[_last_attention(model)]):
+            for draft, layer in enumerate(flags.draft):
+                for number, spec in enumerate(specs[layer]):
                     names.append(f"draft {draft} cache {number}")
                     named.append((names[-1], spec))
         stage_names.append(frozenset(names))
     groups = tuple(group_layers(named, flags))
     by_stage = tuple(tuple(part for group in groups if (part := group.on(names)) is not None) for names in stage_names)
     return Layout(groups, by_stage, block_tokens, flags)
-
-
-def _last_attention(model: Architecture) -> Layer:
-    """The caches of the last layer that attends: a built-in drafter's layer is of that kind."""
-    return next((layer for layer in reversed(model.layers) if layer and not any(isinstance(c, State) for c in layer)), ())
 
 
 def fill(layout: Layout, available_bytes: int | list[int], max_model_len: int | None = None) -> Pool:

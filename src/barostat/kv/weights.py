@@ -57,3 +57,17 @@ def weight_bytes(model: Architecture, form: WeightFormat, tp: int, pp: int) -> W
             largest = {name: int(size) for name, size in parts.items()}
         by_stage.append(total)
     return WeightBytes(tuple(by_stage), largest, parameters)
+
+
+def module_bytes(model: Architecture, index: int, count: int, form: WeightFormat, tp: int) -> tuple[int, int]:
+    """The bytes on one GPU of `count` drafting modules shaped like layer `index`: quantised as the model is, and in its plain dtype.
+
+    A module is a layer and a projection from two hidden states to one; embedding and head are the model's own.
+    """
+    low = high = 0.0
+    for weights in layer_weights(model, index):
+        on_rank = weights.count / tp if weights.split else weights.count
+        low += on_rank * form.bytes_of(weights.component)
+        high += on_rank * form.plain_bytes
+    joined = 2 * model.hidden_size**2 * form.plain_bytes
+    return int((low + joined) * count), int((high + joined) * count)

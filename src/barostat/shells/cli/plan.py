@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("model and card")
     what.add_argument("--model", metavar="NAME", help="a model of the built-in catalogue, a folder, or a config.json")
     what.add_argument("--model-config", metavar="FILE", help="the model's config.json")
+    what.add_argument("--draft-model-config", metavar="FILE", help="config.json of the drafter that --speculative-config names")
     what.add_argument(
         "--gpu", metavar="NAME", help="card, by any of its names (H100, 'NVIDIA A100-SXM4-80GB', MI300X); cpu for vLLM's CPU backend"
     )

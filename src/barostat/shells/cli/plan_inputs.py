@@ -19,7 +19,9 @@ from barostat.judge.fitting_changes import Change, changes_that_fit, why_not
 from barostat.judge.limits_from import Derived, limits_from
 from barostat.judge.measured import declared_of, measured_of, traffic_of_window
 from barostat.judge.plan import CapacityPlan, Measured, PlanRequest, plan
+from barostat.judge.speculation import named_drafter
 from barostat.judge.traffic import Traffic, traffic_from_quantiles, traffic_of
+from barostat.kv.architecture import Architecture
 from barostat.kv.deployment import NEWEST_KNOWN
 from barostat.kv.read_architecture import read_architecture
 from barostat.shells.cli.plan import PASSED
@@ -69,6 +71,7 @@ def asked(arguments: argparse.Namespace) -> Asked:
     )  # fmt: skip
     config = own if window is None else _over(own, declared_of(window.config))
     model = read_architecture(found.config, found.source)
+    drafter = _drafter(arguments.draft_model_config, named_drafter(config))
     request = PlanRequest(
         model=model,
         model_name=found.name,
@@ -82,6 +85,7 @@ def asked(arguments: argparse.Namespace) -> Asked:
         is_cpu=is_cpu,
         measured=measured_of(window) if window is not None else None,
         version_assumed=assumed,
+        drafter=drafter,
     )
     traffic, notes = _traffic(arguments, window)
     if window is not None and request.measured is None:
@@ -97,6 +101,17 @@ def answer(question: Asked) -> Answer:
     made = plan(question.request)
     derived = limits_from(made, question.traffic, str(question.request.version), headroom_ratio=question.headroom_ratio)
     return Answer(made, derived, question.traffic, why_not(made), tuple(changes_that_fit(made)))
+
+
+def _drafter(given: str | None, named: str) -> Architecture | None:
+    """The drafter's architecture: of the file that was given, or of the model that --speculative-config names where it is at hand."""
+    try:
+        found = open_model(given or named) if given or named else None
+    except InputError:
+        if given:
+            raise
+        return None
+    return None if found is None else read_architecture(found.config.get("transformer_layer_config", found.config), found.source)
 
 
 def _flags(arguments: argparse.Namespace) -> list[str]:
