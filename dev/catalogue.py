@@ -46,7 +46,8 @@ KEPT = frozenset(
     interleave_moe_layer_step intermediate_size_mlp
     mlp_hidden_act hidden_act hidden_activation enable_moe_block hidden_size_per_layer_input vocab_size_per_layer_input
     sparse_attention_config
-    attention_other_setting attention_k_eq_v num_nextn_predict_layers o_lora_rank o_groups use_double_wide_mlp factor rope_type
+    attention_other_setting attention_k_eq_v num_nextn_predict_layers mtp_num_hidden_layers num_mtp_modules n_mtp_layers block_configs
+    num_key_value_heads_per_layer o_lora_rank o_groups use_double_wide_mlp factor rope_type
     original_max_position_embeddings
     quantization_config rope_scaling text_config llm_config language_config vision_config attn_config kv_n_heads cross_attention_layers
     depth out_hidden_size patch_size num_position_embeddings num_heads vt_hidden_size vt_intermediate_size vt_num_hidden_layers image_size
@@ -68,11 +69,31 @@ def slim(config: dict[str, Any]) -> dict[str, Any]:
             kept[name] = slim_quantization(value)
         elif name in ("linear_attn_config", "sparse_attention_config", "attention_other_setting", "attn_config"):
             kept[name] = value
+        elif name == "block_configs":
+            kept[name] = {"block_runs": runs([block_as_text(block) for block in value])}
         elif isinstance(value, dict):
             kept[name] = slim(value)
         else:
             kept[name] = value
     return kept
+
+
+def block_as_text(block: dict[str, Any]) -> str:
+    """A block of a searched architecture (`block_configs`): query heads per KV head, and the feed-forward's multiple; - for none."""
+    attention, forward = block["attention"], block["ffn"]
+    grouped = "-" if attention.get("no_op") else str(attention["n_heads_in_group"])
+    return grouped + "/" + ("-" if forward.get("no_op") else str(forward["ffn_mult"]))
+
+
+def runs(items: list[Any]) -> str:
+    """`full*2,linear` for `["full", "full", "linear"]`."""
+    found: list[list[Any]] = []
+    for item in items:
+        if found and found[-1][0] == item:
+            found[-1][1] += 1
+        else:
+            found.append([item, 1])
+    return ",".join(str(item) if times == 1 else f"{item}*{times}" for item, times in found)
 
 
 def slim_quantization(config: dict[str, Any]) -> dict[str, Any]:
@@ -106,15 +127,9 @@ def packed(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: packed(item) for key, item in value.items()}
     if isinstance(value, list) and len(value) > 8 and all(isinstance(item, str | int) and " " not in str(item) for item in value):
-        runs: list[list[Any]] = []
-        for item in value:
-            if runs and runs[-1][0] == item:
-                runs[-1][1] += 1
-            else:
-                runs.append([item, 1])
-        if len(runs) < len(value):
-            kind = "runs of numbers" if all(isinstance(item, int) for item in value) else "runs"
-            return {kind: ",".join(str(item) if times == 1 else f"{item}*{times}" for item, times in runs)}
+        text = runs(value)
+        if text.count(",") + 1 < len(value):
+            return {"number_runs" if all(isinstance(item, int) for item in value) else "runs": text}
     return value
 
 
@@ -129,7 +144,8 @@ from __future__ import annotations
 MODELS: dict[str, tuple[str, dict[str, object]]] = {{
 '''
 SHELVES = {
-    "qwen": ("Qwen",), "meta": ("meta-llama", "RedHatAI", "codellama"), "google": ("google",), "nvidia": ("nvidia",),
+    "qwen": ("Qwen",), "meta": ("meta-llama", "RedHatAI", "codellama"), "google": ("google",),
+    "nvidia": ("nvidia",), "nemotron": ("nvidia, Nemotron",),
     "deepseek": ("deepseek-ai", "sgl-project"), "moonshot": ("moonshotai",), "zai": ("zai-org",), "others": (),
 }  # fmt: skip
 
@@ -142,6 +158,7 @@ def models(folder: Path) -> None:
         name = path.stem.replace("__", "/", 1)
         org = name.split("/")[0]
         shelf = next((shelf for shelf, orgs in SHELVES.items() if org in orgs), "others")
+        shelf = "nemotron" if shelf == "nvidia" and "Nemotron" in name else shelf
         row = (where.get(path.name, ""), packed(slim(json.loads(path.read_text()))))
         lines = textwrap.wrap(
             f"{name!r}: {row!r},", 134, initial_indent="    ", subsequent_indent="        ", break_long_words=False, break_on_hyphens=False

@@ -11,7 +11,7 @@ Family = Literal[
     "plain", "gemma2", "gemma3", "gemma3n", "gemma4", "cohere2", "olmo3", "exaone4", "gpt-oss", "llama4", "latent", "deepseek-v4",
     "qwen-linear", "nemotron-h", "jamba", "mamba", "mamba2", "falcon-h1", "granite-hybrid", "lfm2", "zamba2", "kimi-linear",
     "bailing-linear",
-    "minimax-m3", "mimo-v2", "step3p5", "mllama", "whisper", "layer-types",
+    "minimax-m3", "mimo-v2", "step3p5", "mllama", "whisper", "layer-types", "searched",
 ]  # fmt: skip
 
 # Families by architecture; everything in PLAIN is the plain decoder: one attention layer per transformer layer, all alike.
@@ -58,6 +58,7 @@ FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("MiMoV2FlashForCausalLM", "MiMoV2ForCausalLM", "MiMoV2OmniForCausalLM"), "mimo-v2"),
     **dict.fromkeys(("Step3p5ForCausalLM", "Step3p7FlashForCausalLM", "Step3p7ForConditionalGeneration"), "step3p5"),
     "MllamaForConditionalGeneration": "mllama",
+    "DeciLMForCausalLM": "searched",
     "WhisperForConditionalGeneration": "whisper",
     **dict.fromkeys(
         ("GraniteMoeSWAForCausalLM", "GraniteSWAForCausalLM", "AfmoeForCausalLM", "LagunaForCausalLM", "Plamo3ForCausalLM",
@@ -70,7 +71,7 @@ PLAIN = frozenset(
     """
     ApertusForCausalLM AquilaForCausalLM ArcticForCausalLM BaiChuanForCausalLM BaichuanForCausalLM BailingMoeForCausalLM
     BailingMoeV2ForCausalLM BloomForCausalLM ChatGLMModel ChatGLMForConditionalGeneration CohereForCausalLM DbrxForCausalLM
-    DeciLMForCausalLM DeepseekForCausalLM Ernie4_5ForCausalLM Ernie4_5_MoeForCausalLM Ernie4_5_VLMoeForConditionalGeneration
+    DeepseekForCausalLM Ernie4_5ForCausalLM Ernie4_5_MoeForCausalLM Ernie4_5_VLMoeForConditionalGeneration
     ExaoneForCausalLM FalconForCausalLM GemmaForCausalLM GlmForCausalLM Glm4ForCausalLM Glm4MoeForCausalLM Glm4vForConditionalGeneration
     Glm4vMoeForConditionalGeneration GLM4VForCausalLM GPT2LMHeadModel GPTBigCodeForCausalLM GPTJForCausalLM GPTNeoXForCausalLM
     GraniteForCausalLM GraniteMoeForCausalLM GraniteMoeSharedForCausalLM GritLM HYV3ForCausalLM HunYuanMoEV1ForCausalLM

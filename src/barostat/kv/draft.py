@@ -21,7 +21,7 @@ WITHOUT_LAYERS = frozenset(("ngram", "[ngram]", "ngram_gpu", "suffix", "medusa",
 WITHOUT_ASYNC = WITHOUT_LAYERS - {"ngram_gpu"}
 
 _DSPARK_STAGES = 3
-_DEPTH_FIELDS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+_DEPTH_FIELDS = ("num_mtp_modules", "mtp_num_hidden_layers", "num_nextn_predict_layers")
 
 
 @dataclass(frozen=True, slots=True)

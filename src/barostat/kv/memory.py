@@ -20,6 +20,7 @@ from barostat.kv.deployment import Deployment
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.estimate import Estimate, within
 from barostat.kv.quantization import WeightFormat
+from barostat.kv.searched_layers import searched_width
 from barostat.kv.weights import weight_bytes
 
 
@@ -119,7 +120,9 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel) 
     rows = min(flags.max_num_batched_tokens, flags.max_num_seqs)
     logits = rows * model.vocab_size * 4
     one_hidden = flags.max_num_batched_tokens * model.hidden_size * item_bytes(flags.dtype)
-    one_ffn = flags.max_num_batched_tokens * config.integer("intermediate_size", 0) / flags.tp * item_bytes(flags.dtype)
+    searched = len(model.layers) if config.has("block_configs") else 0
+    width = max((searched_width(config, index) for index in range(searched)), default=config.integer("intermediate_size", 0))
+    one_ffn = flags.max_num_batched_tokens * width / flags.tp * item_bytes(flags.dtype)
     sampler = constants.sampler_copies * logits + one_hidden + constants.fixed_bytes
     forward = constants.forward_ffn * one_ffn + constants.forward_hidden * one_hidden
     experts = 0.0

@@ -12,6 +12,7 @@ from typing import Literal
 from barostat.core.units import ceil_div
 from barostat.kv.architecture import Architecture, Compressed, Cross, Full, Indexer, Latent, State, Window
 from barostat.kv.config_json import ConfigJson
+from barostat.kv.searched_layers import searched_width
 
 Component = Literal["attention", "mlp", "experts", "shared experts", "router", "embedding", "head", "state", "tower", "norm"]
 
@@ -176,6 +177,9 @@ def _feed_forward(config: ConfigJson, model: Architecture, index: int) -> list[W
         if kind in ("-", "mlp"):
             return [Weights("mlp", 2 * hidden * inner)]
         return _mixture(config, hidden, 2) if kind in ("E", "moe") else []
+    if config.has("block_configs"):
+        inner = searched_width(config, index)
+        return [Weights("mlp", projections * hidden * inner)] if inner else []
     if _is_moe(config, index):
         return _mixture(config, hidden, projections) + ([Weights("mlp", 3 * hidden * inner)] if config.flag("enable_moe_block") else [])
     dense = config.integer("intermediate_size_mlp", 0) or inner

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from barostat.catalog.architectures import BY_MODEL_TYPE, family_of
 from barostat.core.errors import InputError
-from barostat.kv import attention_layers, state_layers
-from barostat.kv.architecture import Architecture, Layer, Window
+from barostat.kv import attention_layers, searched_layers, state_layers
+from barostat.kv.architecture import Architecture, Full, Layer, Window
 from barostat.kv.config_json import ConfigJson, open_config
 
 _READERS: dict[str, Callable[[ConfigJson], list[Layer]]] = {
@@ -20,6 +20,7 @@ _READERS: dict[str, Callable[[ConfigJson], list[Layer]]] = {
     "mimo-v2": attention_layers.mimo_v2_layers,
     "mllama": attention_layers.cross_layers,
     "whisper": attention_layers.cross_layers,
+    "searched": searched_layers.searched_layers,
     "qwen-linear": state_layers.qwen_linear_layers,
     "nemotron-h": state_layers.nemotron_h_layers,
     "jamba": state_layers.jamba_layers,
@@ -61,7 +62,7 @@ def read_architecture(config: object, source: str = "config.json") -> Architectu
         hidden_size=opened.integer("hidden_size"),
         vocab_size=opened.integer("vocab_size", 0),
         heads=heads,
-        kv_heads=attention_layers.kv_heads_of(opened) if heads else 0,
+        kv_heads=_kv_heads(opened, layers) if heads else 0,
         head_dim=_head_dim(opened) if heads else 0,
         max_position_tokens=max_position_tokens(opened),
         dtype=opened.dtype,
@@ -70,6 +71,13 @@ def read_architecture(config: object, source: str = "config.json") -> Architectu
         text=opened.text,
         config=opened.whole,
     )
+
+
+def _kv_heads(config: ConfigJson, layers: list[Layer]) -> int:
+    """KV heads of the model; of a searched one, of the layer that has most."""
+    if config.has("block_configs"):
+        return max((cache.kv_heads for layer in layers for cache in layer if isinstance(cache, Full)), default=0)
+    return attention_layers.kv_heads_of(config)
 
 
 def _head_dim(config: ConfigJson) -> int:
@@ -105,7 +113,7 @@ def _guess(config: ConfigJson) -> str:
     telling = (
         ("compress_ratios", "deepseek-v4"), ("linear_attn_config", "kimi-linear"), ("kv_lora_rank", "latent"),
         ("hybrid_override_pattern", "nemotron-h"), ("linear_num_value_heads", "qwen-linear"), ("mamba_d_ssm", "falcon-h1"),
-        ("attn_layer_period", "jamba"), ("hybrid_layer_pattern", "mimo-v2"), ("conv_L_cache", "lfm2"),
+        ("attn_layer_period", "jamba"), ("block_configs", "searched"), ("hybrid_layer_pattern", "mimo-v2"), ("conv_L_cache", "lfm2"),
     )  # fmt: skip
     return next((family for field, family in telling if config.has(field)), "plain")
 

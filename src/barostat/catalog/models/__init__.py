@@ -26,9 +26,9 @@ class CatalogueModel:
 
 @cache
 def _rows() -> dict[str, tuple[str, dict[str, object]]]:
-    from barostat.catalog.models import deepseek, google, meta, moonshot, nvidia, others, qwen, zai
+    from barostat.catalog.models import deepseek, google, meta, moonshot, nemotron, nvidia, others, qwen, zai
 
-    shelves = (deepseek, google, meta, moonshot, nvidia, others, qwen, zai)
+    shelves = (deepseek, google, meta, moonshot, nemotron, nvidia, others, qwen, zai)
     return {name: row for shelf in shelves for name, row in shelf.MODELS.items()}
 
 
@@ -61,14 +61,22 @@ def close_names(name: str, count: int = 4) -> tuple[str, ...]:
 
 
 def _unpacked(value: object) -> object:
-    """Lists written as runs, as lists again: `{"runs": "full*2,linear"}`."""
+    """Lists written as runs, as lists again: `{"runs": "full*2,linear"}`; blocks as `{"block_runs": "8/5.25*4,-/1.0"}`: query heads
+    per KV head and the feed-forward's multiple, `-` for none."""
     if isinstance(value, dict):
-        for kind in ("runs", "runs of numbers"):
+        for kind in ("runs", "number_runs", "block_runs"):
             if isinstance(text := value.get(kind), str):
                 items: list[object] = []
                 for run in text.split(","):
                     item, _, times = run.partition("*")
-                    items.extend([int(item) if kind == "runs of numbers" else item] * (int(times) if times else 1))
+                    one = int(item) if kind == "number_runs" else _block(item) if kind == "block_runs" else item
+                    items.extend([one] * (int(times) if times else 1))
                 return items
         return {key: _unpacked(item) for key, item in value.items()}
     return value
+
+
+def _block(text: str) -> object:
+    grouped, multiple = text.split("/")
+    attention = {"no_op": True} if grouped == "-" else {"no_op": False, "n_heads_in_group": int(grouped)}
+    return {"attention": attention, "ffn": {"no_op": True} if multiple == "-" else {"no_op": False, "ffn_mult": float(multiple)}}

@@ -50,7 +50,7 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'num_experts_per_tok': 6, 'num_hidden_layers': 43, 'num_key_value_heads': 1, 'num_nextn_predict_layers': 1, 'o_groups': 8,
         'o_lora_rank': 1024, 'q_lora_rank': 1024, 'qk_rope_head_dim': 64, 'quantization_config': {'quant_method': 'fp8',
         'weight_block_size': [128, 128]}, 'rope_scaling': {'factor': 16, 'original_max_position_embeddings': 65536}, 'sliding_window':
-        128, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16', 'vocab_size': 129280, 'compress_ratios': {'runs of numbers':
+        128, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16', 'vocab_size': 129280, 'compress_ratios': {'number_runs':
         '0*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'}}),
     'deepseek-ai/DeepSeek-V4-Pro':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/deepseek-ai--DeepSeek-V4-Pro_config.json',
@@ -60,7 +60,7 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'num_experts_per_tok': 6, 'num_hidden_layers': 61, 'num_key_value_heads': 1, 'num_nextn_predict_layers': 1, 'o_groups': 16,
         'o_lora_rank': 1024, 'q_lora_rank': 1536, 'qk_rope_head_dim': 64, 'quantization_config': {'quant_method': 'fp8',
         'weight_block_size': [128, 128]}, 'rope_scaling': {'factor': 16, 'original_max_position_embeddings': 65536}, 'sliding_window':
-        128, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16', 'vocab_size': 129280, 'compress_ratios': {'runs of numbers':
+        128, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16', 'vocab_size': 129280, 'compress_ratios': {'number_runs':
         '128*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'}}),
     'sgl-project/DeepSeek-V4-Flash-FP8':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/sgl-project--DeepSeek-V4-Flash-FP8_config.json',
@@ -68,7 +68,7 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'num_key_value_heads': 1, 'head_dim': 512, 'vocab_size': 129280, 'max_position_embeddings': 1048576, 'moe_intermediate_size':
         2048, 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_experts_per_tok': 6, 'num_nextn_predict_layers': 1, 'q_lora_rank':
         1024, 'o_lora_rank': 1024, 'o_groups': 8, 'qk_rope_head_dim': 64, 'index_head_dim': 128, 'index_n_heads': 64, 'index_topk':
-        512, 'sliding_window': 128, 'compress_ratios': {'runs of numbers':
+        512, 'sliding_window': 128, 'compress_ratios': {'number_runs':
         '0*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'},
         'quantization_config': {'quant_method': 'fp8', 'weight_block_size': [128, 128]}, 'rope_scaling': {'factor': 16,
         'original_max_position_embeddings': 65536}, 'torch_dtype': 'bfloat16', 'model_type': 'deepseek_ref'}),
@@ -78,7 +78,7 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'num_key_value_heads': 1, 'head_dim': 512, 'vocab_size': 129280, 'max_position_embeddings': 1048576, 'moe_intermediate_size':
         3072, 'n_routed_experts': 384, 'n_shared_experts': 1, 'num_experts_per_tok': 6, 'num_nextn_predict_layers': 1, 'q_lora_rank':
         1536, 'o_lora_rank': 1024, 'o_groups': 16, 'qk_rope_head_dim': 64, 'index_head_dim': 128, 'index_n_heads': 64, 'index_topk':
-        1024, 'sliding_window': 128, 'compress_ratios': {'runs of numbers':
+        1024, 'sliding_window': 128, 'compress_ratios': {'number_runs':
         '128*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'},
         'quantization_config': {'quant_method': 'fp8', 'weight_block_size': [128, 128]}, 'rope_scaling': {'factor': 16,
         'original_max_position_embeddings': 65536}, 'torch_dtype': 'bfloat16', 'model_type': 'deepseek_ref'}),

@@ -27,7 +27,7 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'bfloat16', 'v_head_dim': 128, 'vocab_size': 129280}),
     'nvidia/DeepSeek-V4-Flash-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--DeepSeek-V4-Flash-NVFP4_config.json',
-        {'architectures': ['DeepseekV4ForCausalLM'], 'compress_ratios': {'runs of numbers':
+        {'architectures': ['DeepseekV4ForCausalLM'], 'compress_ratios': {'number_runs':
         '0*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'},
         'expert_dtype': 'fp4', 'head_dim': 512, 'hidden_act': 'silu', 'hidden_size': 4096, 'index_head_dim': 128, 'index_n_heads': 64,
         'index_topk': 512, 'max_position_embeddings': 1048576, 'model_type': 'deepseek_v4', 'moe_intermediate_size': 2048,
@@ -40,7 +40,7 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         False, 'torch_dtype': 'bfloat16', 'vocab_size': 129280}),
     'nvidia/DeepSeek-V4-Pro-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--DeepSeek-V4-Pro-NVFP4_config.json',
-        {'architectures': ['DeepseekV4ForCausalLM'], 'compress_ratios': {'runs of numbers':
+        {'architectures': ['DeepseekV4ForCausalLM'], 'compress_ratios': {'number_runs':
         '128*2,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,128,4,0'},
         'expert_dtype': 'fp4', 'head_dim': 512, 'hidden_act': 'silu', 'hidden_size': 7168, 'index_head_dim': 128, 'index_n_heads': 64,
         'index_topk': 1024, 'max_position_embeddings': 1048576, 'model_type': 'deepseek_v4', 'moe_intermediate_size': 3072,
@@ -171,146 +171,26 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'max_position_embeddings': 131072, 'model_type': 'llama', 'num_attention_heads': 64, 'num_hidden_layers': 80,
         'num_key_value_heads': 8, 'rope_scaling': {'factor': 8.0, 'original_max_position_embeddings': 8192, 'rope_type': 'llama3'},
         'tie_word_embeddings': False, 'torch_dtype': 'bfloat16', 'vocab_size': 128256}),
-    'nvidia/Llama-3_3-Nemotron-Super-49B-v1':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--Llama-3_3-Nemotron-Super-49B-v1_config.json',
-        {'architectures': ['DeciLMForCausalLM'], 'hidden_act': 'silu', 'hidden_size': 8192, 'max_position_embeddings': 131072,
-        'model_type': 'nemotron-nas', 'num_attention_heads': 64, 'num_hidden_layers': 80, 'rope_scaling': {'factor': 8.0,
-        'original_max_position_embeddings': 8192, 'rope_type': 'llama3'}, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16',
-        'vocab_size': 128256}),
     'nvidia/MiniMax-M2.5-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--MiniMax-M2.5-NVFP4_config.json',
-        {'architectures': ['MiniMaxM2ForCausalLM'], 'attn_type_list': {'runs of numbers': '1*62'}, 'dtype': 'bfloat16', 'head_dim':
-        128, 'hidden_act': 'silu', 'hidden_size': 3072, 'intermediate_size': 1536, 'max_position_embeddings': 196608, 'model_type':
+        {'architectures': ['MiniMaxM2ForCausalLM'], 'attn_type_list': {'number_runs': '1*62'}, 'dtype': 'bfloat16', 'head_dim': 128,
+        'hidden_act': 'silu', 'hidden_size': 3072, 'intermediate_size': 1536, 'max_position_embeddings': 196608, 'model_type':
         'minimax_m2', 'num_attention_heads': 48, 'num_experts_per_tok': 8, 'num_hidden_layers': 62, 'num_key_value_heads': 8,
-        'num_local_experts': 256, 'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'NVFP4', 'ignore': ['lm_head',
-        'model.layers.*.block_sparse_moe.gate', 'model.layers.*.self_attn*'], 'config_groups': {'group_0': {'weights': {'num_bits': 4,
-        'type': 'float', 'group_size': 16}, 'format': None, 'targets': ['Linear']}}, 'kv_cache_scheme': {'dynamic': False, 'num_bits':
-        8, 'type': 'float'}}, 'shared_intermediate_size': 0, 'tie_word_embeddings': False, 'vocab_size': 200064}),
+        'num_local_experts': 256, 'num_mtp_modules': 3, 'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'NVFP4',
+        'ignore': ['lm_head', 'model.layers.*.block_sparse_moe.gate', 'model.layers.*.self_attn*'], 'config_groups': {'group_0':
+        {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16}, 'format': None, 'targets': ['Linear']}}, 'kv_cache_scheme':
+        {'dynamic': False, 'num_bits': 8, 'type': 'float'}}, 'shared_intermediate_size': 0, 'tie_word_embeddings': False,
+        'vocab_size': 200064}),
     'nvidia/MiniMax-M2.7-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--MiniMax-M2.7-NVFP4_config.json',
-        {'architectures': ['MiniMaxM2ForCausalLM'], 'attn_type_list': {'runs of numbers': '1*62'}, 'dtype': 'bfloat16', 'head_dim':
-        128, 'hidden_act': 'silu', 'hidden_size': 3072, 'intermediate_size': 1536, 'max_position_embeddings': 196608, 'model_type':
+        {'architectures': ['MiniMaxM2ForCausalLM'], 'attn_type_list': {'number_runs': '1*62'}, 'dtype': 'bfloat16', 'head_dim': 128,
+        'hidden_act': 'silu', 'hidden_size': 3072, 'intermediate_size': 1536, 'max_position_embeddings': 196608, 'model_type':
         'minimax_m2', 'num_attention_heads': 48, 'num_experts_per_tok': 8, 'num_hidden_layers': 62, 'num_key_value_heads': 8,
-        'num_local_experts': 256, 'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'NVFP4', 'ignore': ['lm_head',
-        'model.layers.*.block_sparse_moe.gate', 'model.layers.*.self_attn*'], 'config_groups': {'group_0': {'weights': {'num_bits': 4,
-        'type': 'float', 'group_size': 16}, 'format': None, 'targets': ['Linear']}}, 'kv_cache_scheme': {'dynamic': False, 'num_bits':
-        8, 'type': 'float'}}, 'shared_intermediate_size': 0, 'tie_word_embeddings': False, 'vocab_size': 200064}),
-    'nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-BF16_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'expand': 2, 'head_dim': 128, 'hidden_size': 2688,
-        'hybrid_override_pattern': 'MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME', 'intermediate_size': 1856,
-        'mamba_head_dim': 64, 'mamba_num_heads': 64, 'mamba_ssm_cache_dtype': 'float32', 'max_position_embeddings': 262144,
-        'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 1856, 'moe_shared_expert_intermediate_size':
-        3712, 'n_groups': 8, 'n_routed_experts': 128, 'n_shared_experts': 1, 'num_attention_heads': 32, 'num_experts_per_tok': 6,
-        'num_hidden_layers': 52, 'num_key_value_heads': 2, 'ssm_state_size': 128, 'tie_word_embeddings': False, 'torch_dtype':
-        'bfloat16', 'vocab_size': 131072}),
-    'nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'expand': 2, 'head_dim': 128, 'hidden_size': 2688,
-        'hybrid_override_pattern': 'MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME', 'intermediate_size': 1856,
-        'mamba_head_dim': 64, 'mamba_num_heads': 64, 'mamba_ssm_cache_dtype': 'float32', 'max_position_embeddings': 262144,
-        'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 1856, 'moe_shared_expert_intermediate_size':
-        3712, 'n_groups': 8, 'n_routed_experts': 128, 'n_shared_experts': 1, 'num_attention_heads': 32, 'num_experts_per_tok': 6,
-        'num_hidden_layers': 52, 'num_key_value_heads': 2, 'ssm_state_size': 128, 'tie_word_embeddings': False, 'torch_dtype':
-        'bfloat16', 'vocab_size': 131072}),
-    'nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B':
-        ('kaito-project/kaito@056b8280b1a8:presets/workspace/inference/vllm/tests/nemotron-3-nano-30b-a3b-config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'expand': 2, 'head_dim': 128, 'hidden_size': 2688,
-        'hybrid_override_pattern': 'MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME', 'intermediate_size': 1856,
-        'mamba_head_dim': 64, 'mamba_num_heads': 64, 'mamba_ssm_cache_dtype': 'float32', 'max_position_embeddings': 262144,
-        'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 1856, 'moe_shared_expert_intermediate_size':
-        3712, 'n_groups': 8, 'n_routed_experts': 128, 'n_shared_experts': 1, 'num_attention_heads': 32, 'num_experts_per_tok': 6,
-        'num_hidden_layers': 52, 'num_key_value_heads': 2, 'ssm_state_size': 128, 'tie_word_embeddings': False, 'torch_dtype':
-        'bfloat16', 'vocab_size': 131072}),
-    'nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'dtype': 'bfloat16', 'expand': 2, 'head_dim': 128,
-        'hidden_size': 4096, 'hybrid_override_pattern':
-        'MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME', 'intermediate_size': 2688,
-        'mamba_head_dim': 64, 'mamba_num_heads': 128, 'mamba_ssm_cache_dtype': 'float32', 'max_position_embeddings': 262144,
-        'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 2688, 'moe_latent_size': 1024,
-        'moe_shared_expert_intermediate_size': 5376, 'n_groups': 8, 'n_routed_experts': 512, 'n_shared_experts': 1,
-        'num_attention_heads': 32, 'num_experts_per_tok': 22, 'num_hidden_layers': 88, 'num_key_value_heads': 2,
-        'num_nextn_predict_layers': 1, 'ssm_state_size': 128, 'tie_word_embeddings': False, 'vocab_size': 131072}),
-    'nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'dtype': 'bfloat16', 'expand': 2, 'head_dim': 128,
-        'hidden_size': 4096, 'hybrid_override_pattern':
-        'MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME', 'intermediate_size': 2688,
-        'mamba_head_dim': 64, 'mamba_num_heads': 128, 'mamba_ssm_cache_dtype': 'float32', 'max_position_embeddings': 262144,
-        'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 2688, 'moe_latent_size': 1024,
-        'moe_shared_expert_intermediate_size': 5376, 'n_groups': 8, 'n_routed_experts': 512, 'n_shared_experts': 1,
-        'num_attention_heads': 32, 'num_experts_per_tok': 22, 'num_hidden_layers': 88, 'num_key_value_heads': 2,
-        'num_nextn_predict_layers': 1, 'ssm_state_size': 128, 'tie_word_embeddings': False, 'vocab_size': 131072}),
-    'nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'dtype': 'bfloat16', 'expand': 2, 'head_dim': 128,
-        'hidden_size': 8192, 'intermediate_size': 5120, 'layers_block_type': ['mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'moe'], 'mamba_head_dim': 64, 'mamba_num_heads': 256, 'mamba_ssm_cache_dtype': 'float32', 'max_position_embeddings': 262144,
-        'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 5120, 'moe_latent_size': 2048,
-        'moe_shared_expert_intermediate_size': 10240, 'n_groups': 8, 'n_routed_experts': 512, 'n_shared_experts': 1,
-        'num_attention_heads': 64, 'num_experts_per_tok': 22, 'num_key_value_heads': 2, 'num_nextn_predict_layers': 1,
-        'ssm_state_size': 128, 'tie_word_embeddings': False, 'vocab_size': 131072}),
-    'nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'dtype': 'bfloat16', 'expand': 2, 'head_dim': 128,
-        'hidden_size': 8192, 'intermediate_size': 5120, 'layers_block_type': ['mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'moe'], 'mamba_head_dim': 64, 'mamba_num_heads': 256, 'mamba_ssm_cache_dtype': 'float32', 'max_position_embeddings': 262144,
-        'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 5120, 'moe_latent_size': 2048,
-        'moe_shared_expert_intermediate_size': 10240, 'n_groups': 8, 'n_routed_experts': 512, 'n_shared_experts': 1,
-        'num_attention_heads': 64, 'num_experts_per_tok': 22, 'num_key_value_heads': 2, 'num_nextn_predict_layers': 1,
-        'ssm_state_size': 128, 'tie_word_embeddings': False, 'vocab_size': 131072}),
-    'nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-NVFP4':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-NVFP4_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'dtype': 'bfloat16', 'expand': 2, 'head_dim': 128,
-        'hidden_size': 8192, 'intermediate_size': 5120, 'layers_block_type': ['mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'moe'], 'mamba_head_dim': 64, 'mamba_num_heads': 256, 'mamba_ssm_cache_dtype': 'float32', 'max_position_embeddings': 262144,
-        'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 5120, 'moe_latent_size': 2048,
-        'moe_shared_expert_intermediate_size': 10240, 'n_groups': 8, 'n_routed_experts': 512, 'n_shared_experts': 1,
-        'num_attention_heads': 64, 'num_experts_per_tok': 22, 'num_key_value_heads': 2, 'num_nextn_predict_layers': 1,
-        'ssm_state_size': 128, 'tie_word_embeddings': False, 'vocab_size': 131072}),
-    'nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'conv_kernel': 4, 'dtype': 'bfloat16', 'expand': 2, 'head_dim': 128,
-        'hidden_size': 2688, 'intermediate_size': 1856, 'layers_block_type': ['mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention',
-        'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba', 'attention', 'moe', 'mamba', 'moe', 'mamba', 'moe', 'mamba',
-        'moe', 'mamba', 'moe'], 'mamba_head_dim': 64, 'mamba_num_heads': 64, 'mamba_ssm_cache_dtype': 'float32',
-        'max_position_embeddings': 1048576, 'mlp_hidden_act': 'relu2', 'model_type': 'nemotron_h', 'moe_intermediate_size': 1856,
-        'moe_shared_expert_intermediate_size': 3712, 'n_groups': 8, 'n_routed_experts': 128, 'n_shared_experts': 1,
-        'num_attention_heads': 32, 'num_experts_per_tok': 6, 'num_hidden_layers': 52, 'num_key_value_heads': 2,
-        'num_nextn_predict_layers': 1, 'ssm_state_size': 128, 'tie_word_embeddings': False, 'vocab_size': 131072}),
-    'nvidia/Nemotron-H-56B-Base-8K':
-        ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--Nemotron-H-56B-Base-8K_config.json',
-        {'architectures': ['NemotronHForCausalLM'], 'attention_head_dim': 128, 'conv_kernel': 4, 'expand': 2, 'hidden_size': 8192,
-        'hybrid_override_pattern':
-        'M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-',
-        'intermediate_size': 32768, 'mamba_head_dim': 64, 'mamba_num_heads': 256, 'max_position_embeddings': 8192, 'mlp_hidden_act':
-        'relu2', 'model_type': 'nemotron_h', 'n_groups': 8, 'num_attention_heads': 64, 'num_hidden_layers': 118,
-        'num_key_value_heads': 8, 'ssm_state_size': 256, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16', 'vocab_size':
-        131072}),
+        'num_local_experts': 256, 'num_mtp_modules': 3, 'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'NVFP4',
+        'ignore': ['lm_head', 'model.layers.*.block_sparse_moe.gate', 'model.layers.*.self_attn*'], 'config_groups': {'group_0':
+        {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16}, 'format': None, 'targets': ['Linear']}}, 'kv_cache_scheme':
+        {'dynamic': False, 'num_bits': 8, 'type': 'float'}}, 'shared_intermediate_size': 0, 'tie_word_embeddings': False,
+        'vocab_size': 200064}),
     'nvidia/Qwen3-235B-A22B-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--Qwen3-235B-A22B-NVFP4_config.json',
         {'architectures': ['Qwen3MoeForCausalLM'], 'decoder_sparse_step': 1, 'head_dim': 128, 'hidden_act': 'silu', 'hidden_size':
@@ -326,13 +206,13 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention'},
         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128, 'linear_num_key_heads': 16, 'linear_num_value_heads': 64,
         'linear_value_head_dim': 128, 'mamba_ssm_dtype': 'float32', 'max_position_embeddings': 262144, 'mlp_only_layers': [],
-        'model_type': 'qwen3_5_moe_text', 'moe_intermediate_size': 1024, 'num_attention_heads': 32, 'num_experts': 256,
-        'num_experts_per_tok': 8, 'num_hidden_layers': 48, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 1024,
-        'tie_word_embeddings': False, 'vocab_size': 248320}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'dtype':
-        'bfloat16', 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type':
-        'qwen3_5_moe_vision', 'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size': 3072, 'patch_size': 16},
-        'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'NVFP4', 'ignore': ['lm_head',
-        'model.language_model.layers.*.linear_attn*', 'model.language_model.layers.*.mlp.shared_expert*',
+        'model_type': 'qwen3_5_moe_text', 'moe_intermediate_size': 1024, 'mtp_num_hidden_layers': 1, 'num_attention_heads': 32,
+        'num_experts': 256, 'num_experts_per_tok': 8, 'num_hidden_layers': 48, 'num_key_value_heads': 2,
+        'shared_expert_intermediate_size': 1024, 'tie_word_embeddings': False, 'vocab_size': 248320}, 'tie_word_embeddings': False,
+        'vision_config': {'depth': 27, 'dtype': 'bfloat16', 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152,
+        'intermediate_size': 4304, 'model_type': 'qwen3_5_moe_vision', 'num_heads': 16, 'num_position_embeddings': 2304,
+        'out_hidden_size': 3072, 'patch_size': 16}, 'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'NVFP4',
+        'ignore': ['lm_head', 'model.language_model.layers.*.linear_attn*', 'model.language_model.layers.*.mlp.shared_expert*',
         'model.language_model.layers.*.mlp.shared_expert_gate', 'model.language_model.layers.*.self_attn*', 'model.visual*', 'mtp*',
         'mtp.layers.0*'], 'config_groups': {'group_0': {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16}, 'format': None,
         'targets': ['Linear']}}, 'kv_cache_scheme': {'dynamic': False, 'num_bits': 8, 'type': 'float'}}}),
@@ -344,16 +224,17 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention'},
         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128, 'linear_num_key_heads': 16, 'linear_num_value_heads': 64,
         'linear_value_head_dim': 128, 'mamba_ssm_dtype': 'float32', 'max_position_embeddings': 262144, 'mlp_only_layers': [],
-        'model_type': 'qwen3_5_moe_text', 'moe_intermediate_size': 1024, 'num_attention_heads': 32, 'num_experts': 512,
-        'num_experts_per_tok': 10, 'num_hidden_layers': 60, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 1024,
-        'tie_word_embeddings': False, 'vocab_size': 248320}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'dtype':
-        'bfloat16', 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5_moe',
-        'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size': 4096, 'patch_size': 16}, 'quantization_config':
-        {'quant_method': 'modelopt', 'quant_algo': 'NVFP4', 'ignore': ['*.mlp.shared_expert.*', 'lm_head',
-        'model.language_model.layers.*.linear_attn*', 'model.language_model.layers.*.mlp.shared_expert*',
-        'model.language_model.layers.*.mlp.shared_expert_gate', 'model.language_model.layers.*.self_attn*', 'model.visual*',
-        'mtp.layers.0*'], 'config_groups': {'group_0': {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16}, 'format': None,
-        'targets': ['Linear']}}, 'kv_cache_scheme': {'dynamic': False, 'num_bits': 8, 'type': 'float'}}}),
+        'model_type': 'qwen3_5_moe_text', 'moe_intermediate_size': 1024, 'mtp_num_hidden_layers': 1, 'num_attention_heads': 32,
+        'num_experts': 512, 'num_experts_per_tok': 10, 'num_hidden_layers': 60, 'num_key_value_heads': 2,
+        'shared_expert_intermediate_size': 1024, 'tie_word_embeddings': False, 'vocab_size': 248320}, 'tie_word_embeddings': False,
+        'vision_config': {'depth': 27, 'dtype': 'bfloat16', 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152,
+        'intermediate_size': 4304, 'model_type': 'qwen3_5_moe', 'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size':
+        4096, 'patch_size': 16}, 'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'NVFP4', 'ignore':
+        ['*.mlp.shared_expert.*', 'lm_head', 'model.language_model.layers.*.linear_attn*',
+        'model.language_model.layers.*.mlp.shared_expert*', 'model.language_model.layers.*.mlp.shared_expert_gate',
+        'model.language_model.layers.*.self_attn*', 'model.visual*', 'mtp.layers.0*'], 'config_groups': {'group_0': {'weights':
+        {'num_bits': 4, 'type': 'float', 'group_size': 16}, 'format': None, 'targets': ['Linear']}}, 'kv_cache_scheme': {'dynamic':
+        False, 'num_bits': 8, 'type': 'float'}}}),
     'nvidia/Qwen3.6-27B-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--Qwen3.6-27B-NVFP4_config.json',
         {'architectures': ['Qwen3_5ForConditionalGeneration'], 'dtype': 'bfloat16', 'model_type': 'qwen3_5', 'text_config': {'dtype':
@@ -362,18 +243,19 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention'},
         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128, 'linear_num_key_heads': 16, 'linear_num_value_heads': 48,
         'linear_value_head_dim': 128, 'mamba_ssm_dtype': 'float32', 'max_position_embeddings': 262144, 'model_type': 'qwen3_5_text',
-        'num_attention_heads': 24, 'num_hidden_layers': 64, 'num_key_value_heads': 4, 'tie_word_embeddings': False, 'vocab_size':
-        248320}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'dtype': 'bfloat16', 'hidden_act': 'gelu_pytorch_tanh',
-        'hidden_size': 1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5_vision', 'num_heads': 16, 'num_position_embeddings':
-        2304, 'out_hidden_size': 5120, 'patch_size': 16}, 'quantization_config': {'quant_method': 'modelopt', 'quant_algo':
-        'MIXED_PRECISION', 'ignore': ['mtp*', 'mtp.layers.0*'], 'config_groups': {'group_0': {'weights': {'num_bits': 8, 'type':
-        'float'}, 'format': None, 'targets': ['model.language_model.layers.N.linear_attn.in_proj_qkv',
-        'model.language_model.layers.N.linear_attn.in_proj_z', 'model.language_model.layers.N.linear_attn.out_proj',
-        'model.language_model.layers.N.self_attn.k_proj', 'model.language_model.layers.N.self_attn.o_proj',
-        'model.language_model.layers.N.self_attn.q_proj', 'model.language_model.layers.N.self_attn.v_proj']}, 'group_1': {'weights':
-        {'num_bits': 4, 'type': 'float', 'group_size': 16}, 'format': None, 'targets': ['lm_head',
-        'model.language_model.layers.N.mlp.down_proj', 'model.language_model.layers.N.mlp.gate_proj',
-        'model.language_model.layers.N.mlp.up_proj']}}, 'kv_cache_scheme': {'dynamic': False, 'num_bits': 8, 'type': 'float'}}}),
+        'mtp_num_hidden_layers': 1, 'num_attention_heads': 24, 'num_hidden_layers': 64, 'num_key_value_heads': 4,
+        'tie_word_embeddings': False, 'vocab_size': 248320}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'dtype':
+        'bfloat16', 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5_vision',
+        'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size': 5120, 'patch_size': 16}, 'quantization_config':
+        {'quant_method': 'modelopt', 'quant_algo': 'MIXED_PRECISION', 'ignore': ['mtp*', 'mtp.layers.0*'], 'config_groups':
+        {'group_0': {'weights': {'num_bits': 8, 'type': 'float'}, 'format': None, 'targets':
+        ['model.language_model.layers.N.linear_attn.in_proj_qkv', 'model.language_model.layers.N.linear_attn.in_proj_z',
+        'model.language_model.layers.N.linear_attn.out_proj', 'model.language_model.layers.N.self_attn.k_proj',
+        'model.language_model.layers.N.self_attn.o_proj', 'model.language_model.layers.N.self_attn.q_proj',
+        'model.language_model.layers.N.self_attn.v_proj']}, 'group_1': {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16},
+        'format': None, 'targets': ['lm_head', 'model.language_model.layers.N.mlp.down_proj',
+        'model.language_model.layers.N.mlp.gate_proj', 'model.language_model.layers.N.mlp.up_proj']}}, 'kv_cache_scheme': {'dynamic':
+        False, 'num_bits': 8, 'type': 'float'}}}),
     'nvidia/Qwen3.6-35B-A3B-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--Qwen3.6-35B-A3B-NVFP4_config.json',
         {'architectures': ['Qwen3_5MoeForConditionalGeneration'], 'dtype': 'bfloat16', 'model_type': 'qwen3_5_moe', 'text_config':
@@ -382,17 +264,18 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention'},
         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128, 'linear_num_key_heads': 16, 'linear_num_value_heads': 32,
         'linear_value_head_dim': 128, 'mamba_ssm_dtype': 'float32', 'max_position_embeddings': 262144, 'model_type':
-        'qwen3_5_moe_text', 'moe_intermediate_size': 512, 'num_attention_heads': 16, 'num_experts': 256, 'num_experts_per_tok': 8,
-        'num_hidden_layers': 40, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 512, 'tie_word_embeddings': False,
-        'vocab_size': 248320}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'dtype': 'bfloat16', 'hidden_act':
-        'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5_moe_vision', 'num_heads': 16,
-        'num_position_embeddings': 2304, 'out_hidden_size': 2048, 'patch_size': 16}, 'quantization_config': {'quant_method':
-        'modelopt', 'quant_algo': 'MIXED_PRECISION', 'ignore': ['mtp*', 'mtp.layers.0*'], 'config_groups': {'group_0': {'weights':
-        {'num_bits': 8, 'type': 'float'}, 'format': None, 'targets': ['model.language_model.layers.N.linear_attn.in_proj_qkv',
-        'model.language_model.layers.N.linear_attn.in_proj_z', 'model.language_model.layers.N.linear_attn.out_proj',
-        'model.language_model.layers.N.self_attn.k_proj', 'model.language_model.layers.N.self_attn.o_proj',
-        'model.language_model.layers.N.self_attn.q_proj', 'model.language_model.layers.N.self_attn.v_proj']}, 'group_1': {'weights':
-        {'num_bits': 4, 'type': 'float', 'group_size': 16}, 'format': None, 'targets': ['lm_head',
-        'model.language_model.layers.N.mlp.experts', 'model.language_model.layers.N.mlp.shared_expert.down_proj',
-        'model.language_model.layers.N.mlp.shared_expert.gate_proj', 'model.language_model.layers.N.mlp.shared_expert.up_proj']}}}}),
+        'qwen3_5_moe_text', 'moe_intermediate_size': 512, 'mtp_num_hidden_layers': 1, 'num_attention_heads': 16, 'num_experts': 256,
+        'num_experts_per_tok': 8, 'num_hidden_layers': 40, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 512,
+        'tie_word_embeddings': False, 'vocab_size': 248320}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'dtype':
+        'bfloat16', 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type':
+        'qwen3_5_moe_vision', 'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size': 2048, 'patch_size': 16},
+        'quantization_config': {'quant_method': 'modelopt', 'quant_algo': 'MIXED_PRECISION', 'ignore': ['mtp*', 'mtp.layers.0*'],
+        'config_groups': {'group_0': {'weights': {'num_bits': 8, 'type': 'float'}, 'format': None, 'targets':
+        ['model.language_model.layers.N.linear_attn.in_proj_qkv', 'model.language_model.layers.N.linear_attn.in_proj_z',
+        'model.language_model.layers.N.linear_attn.out_proj', 'model.language_model.layers.N.self_attn.k_proj',
+        'model.language_model.layers.N.self_attn.o_proj', 'model.language_model.layers.N.self_attn.q_proj',
+        'model.language_model.layers.N.self_attn.v_proj']}, 'group_1': {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16},
+        'format': None, 'targets': ['lm_head', 'model.language_model.layers.N.mlp.experts',
+        'model.language_model.layers.N.mlp.shared_expert.down_proj', 'model.language_model.layers.N.mlp.shared_expert.gate_proj',
+        'model.language_model.layers.N.mlp.shared_expert.up_proj']}}}}),
 }

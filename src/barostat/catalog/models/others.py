@@ -36,24 +36,24 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         {'architectures': ['MiniMaxM2ForCausalLM'], 'model_type': 'minimax_m2', 'num_hidden_layers': 62, 'hidden_size': 3072,
         'num_attention_heads': 48, 'num_key_value_heads': 8, 'head_dim': 128, 'intermediate_size': 1536, 'vocab_size': 200064,
         'num_experts_per_tok': 8, 'num_local_experts': 256, 'max_position_embeddings': 196608, 'hidden_act': 'silu',
-        'tie_word_embeddings': False, 'shared_intermediate_size': 0, 'quantization_config': {'quant_method': 'fp8',
-        'weight_block_size': [128, 128], 'modules_to_not_convert': ['e_score_correction_bias', 'gate', 'lm_head']}}),
+        'tie_word_embeddings': False, 'num_mtp_modules': 3, 'shared_intermediate_size': 0, 'quantization_config': {'quant_method':
+        'fp8', 'weight_block_size': [128, 128], 'modules_to_not_convert': ['e_score_correction_bias', 'gate', 'lm_head']}}),
     'MiniMaxAI/MiniMax-M2.7':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/MiniMaxAI--MiniMax-M2.7_config.json',
-        {'architectures': ['MiniMaxM2ForCausalLM'], 'attn_type_list': {'runs of numbers': '1*62'}, 'dtype': 'bfloat16', 'head_dim':
-        128, 'hidden_act': 'silu', 'hidden_size': 3072, 'intermediate_size': 1536, 'max_position_embeddings': 204800, 'model_type':
+        {'architectures': ['MiniMaxM2ForCausalLM'], 'attn_type_list': {'number_runs': '1*62'}, 'dtype': 'bfloat16', 'head_dim': 128,
+        'hidden_act': 'silu', 'hidden_size': 3072, 'intermediate_size': 1536, 'max_position_embeddings': 204800, 'model_type':
         'minimax_m2', 'num_attention_heads': 48, 'num_experts_per_tok': 8, 'num_hidden_layers': 62, 'num_key_value_heads': 8,
-        'num_local_experts': 256, 'quantization_config': {'quant_method': 'fp8', 'weight_block_size': [128, 128],
-        'modules_to_not_convert': ['e_score_correction_bias', 'gate', 'lm_head']}, 'shared_intermediate_size': 0,
+        'num_local_experts': 256, 'num_mtp_modules': 3, 'quantization_config': {'quant_method': 'fp8', 'weight_block_size': [128,
+        128], 'modules_to_not_convert': ['e_score_correction_bias', 'gate', 'lm_head']}, 'shared_intermediate_size': 0,
         'tie_word_embeddings': False, 'vocab_size': 200064}),
     'MiniMaxAI/MiniMax-M3':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/MiniMaxAI--MiniMax-M3_config.json',
         {'architectures': ['MiniMaxM3ForCausalLM'], 'first_k_dense_replace': 3, 'head_dim': 128, 'hidden_act': 'swigluoai',
         'hidden_size': 6144, 'intermediate_size': 3072, 'max_position_embeddings': 1048576, 'model_type': 'minimax_m3',
-        'moe_intermediate_size': 3072, 'moe_layer_freq': {'runs of numbers': '0*3,1*57'}, 'n_shared_experts': 1,
-        'num_attention_heads': 64, 'num_experts_per_tok': 4, 'num_hidden_layers': 60, 'num_key_value_heads': 4, 'num_local_experts':
-        128, 'num_nextn_predict_layers': 1, 'shared_intermediate_size': 3072, 'sparse_attention_config': {'sparse_attention_freq':
-        {'runs of numbers': '0*3,1*57'}, 'sparse_block_size': 128, 'sparse_disable_index_value': {'runs of numbers': '0*3,1*57'},
+        'moe_intermediate_size': 3072, 'moe_layer_freq': {'number_runs': '0*3,1*57'}, 'n_shared_experts': 1, 'num_attention_heads':
+        64, 'num_experts_per_tok': 4, 'num_hidden_layers': 60, 'num_key_value_heads': 4, 'num_local_experts': 128, 'num_mtp_modules':
+        7, 'num_nextn_predict_layers': 1, 'shared_intermediate_size': 3072, 'sparse_attention_config': {'sparse_attention_freq':
+        {'number_runs': '0*3,1*57'}, 'sparse_block_size': 128, 'sparse_disable_index_value': {'number_runs': '0*3,1*57'},
         'sparse_index_dim': 128, 'sparse_init_block': 0, 'sparse_local_block': 1, 'sparse_num_index_heads': 4, 'sparse_score_type':
         'max', 'sparse_topk_blocks': 16, 'use_sparse_attention': True}, 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16',
         'vocab_size': 200064}),
@@ -69,10 +69,10 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'num_attention_heads': 64, 'num_key_value_heads': 4, 'head_dim': 192, 'v_head_dim': 128, 'intermediate_size': 16384,
         'vocab_size': 152576, 'max_position_embeddings': 262144, 'sliding_window': 128, 'sliding_window_size': 128,
         'attention_chunk_size': 128, 'swa_num_attention_heads': 64, 'swa_num_key_value_heads': 8, 'swa_head_dim': 192,
-        'swa_v_head_dim': 128, 'hybrid_layer_pattern': {'runs of numbers': '0,1*4,0,1*5,0,1*5,0,1*5,0,1*5,0,1*5,0,1*5,0,1*5,0'},
-        'moe_layer_freq': {'runs of numbers': '0,1*47'}, 'moe_intermediate_size': 2048, 'n_routed_experts': 256,
-        'num_experts_per_tok': 8, 'hidden_act': 'silu', 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16',
-        'quantization_config': {'quant_method': 'fp8', 'weight_block_size': [128, 128]}}),
+        'swa_v_head_dim': 128, 'hybrid_layer_pattern': {'number_runs': '0,1*4,0,1*5,0,1*5,0,1*5,0,1*5,0,1*5,0,1*5,0,1*5,0'},
+        'moe_layer_freq': {'number_runs': '0,1*47'}, 'moe_intermediate_size': 2048, 'n_routed_experts': 256, 'num_experts_per_tok': 8,
+        'hidden_act': 'silu', 'tie_word_embeddings': False, 'torch_dtype': 'bfloat16', 'quantization_config': {'quant_method': 'fp8',
+        'weight_block_size': [128, 128]}}),
     'ai21labs/AI21-Jamba-1.5-Mini': ('public', {'architectures': ['JambaForCausalLM'], 'attn_layer_offset': 4, 'attn_layer_period': 8,
         'expert_layer_offset': 1, 'expert_layer_period': 2, 'hidden_act': 'silu', 'hidden_size': 4096, 'intermediate_size': 14336,
         'mamba_d_conv': 4, 'mamba_d_state': 16, 'mamba_expand': 2, 'max_position_embeddings': 262144, 'model_type': 'jamba',

@@ -216,11 +216,11 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention'},
         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128, 'linear_num_key_heads': 16, 'linear_num_value_heads': 64,
         'linear_value_head_dim': 128, 'max_position_embeddings': 262144, 'mlp_only_layers': [], 'model_type': 'qwen3_5_moe_text',
-        'moe_intermediate_size': 1024, 'num_attention_heads': 32, 'num_experts': 256, 'num_experts_per_tok': 8, 'num_hidden_layers':
-        48, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 1024, 'vocab_size': 248320, 'mamba_ssm_dtype': 'float32'},
-        'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152,
-        'intermediate_size': 4304, 'model_type': 'qwen3_5_moe', 'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size':
-        3072, 'patch_size': 16}}),
+        'moe_intermediate_size': 1024, 'mtp_num_hidden_layers': 1, 'num_attention_heads': 32, 'num_experts': 256,
+        'num_experts_per_tok': 8, 'num_hidden_layers': 48, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 1024,
+        'vocab_size': 248320, 'mamba_ssm_dtype': 'float32'}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27,
+        'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5_moe', 'num_heads':
+        16, 'num_position_embeddings': 2304, 'out_hidden_size': 3072, 'patch_size': 16}}),
     'Qwen/Qwen3.5-27B':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/Qwen--Qwen3.5-27B_config.json',
         {'architectures': ['Qwen3_5ForConditionalGeneration'], 'model_type': 'qwen3_5', 'text_config': {'dtype': 'bfloat16',
@@ -229,10 +229,10 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention'},
         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128, 'linear_num_key_heads': 16, 'linear_num_value_heads': 48,
         'linear_value_head_dim': 128, 'max_position_embeddings': 262144, 'mlp_only_layers': [], 'model_type': 'qwen3_5_text',
-        'num_attention_heads': 24, 'num_hidden_layers': 64, 'num_key_value_heads': 4, 'vocab_size': 248320, 'mamba_ssm_dtype':
-        'float32'}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size':
-        1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5', 'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size':
-        5120, 'patch_size': 16}}),
+        'mtp_num_hidden_layers': 1, 'num_attention_heads': 24, 'num_hidden_layers': 64, 'num_key_value_heads': 4, 'vocab_size':
+        248320, 'mamba_ssm_dtype': 'float32'}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'hidden_act':
+        'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5', 'num_heads': 16,
+        'num_position_embeddings': 2304, 'out_hidden_size': 5120, 'patch_size': 16}}),
     'Qwen/Qwen3.5-35B-A3B':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/Qwen--Qwen3.5-35B-A3B_config.json',
         {'architectures': ['Qwen3_5MoeForConditionalGeneration'], 'model_type': 'qwen3_5_moe', 'text_config': {'dtype': 'bfloat16',
@@ -240,11 +240,11 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention'},
         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128, 'linear_num_key_heads': 16, 'linear_num_value_heads': 32,
         'linear_value_head_dim': 128, 'max_position_embeddings': 262144, 'mlp_only_layers': [], 'model_type': 'qwen3_5_moe_text',
-        'moe_intermediate_size': 512, 'num_attention_heads': 16, 'num_experts': 256, 'num_experts_per_tok': 8, 'num_hidden_layers':
-        40, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 512, 'vocab_size': 248320, 'mamba_ssm_dtype': 'float32'},
-        'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152,
-        'intermediate_size': 4304, 'model_type': 'qwen3_5_moe', 'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size':
-        2048, 'patch_size': 16}}),
+        'moe_intermediate_size': 512, 'mtp_num_hidden_layers': 1, 'num_attention_heads': 16, 'num_experts': 256,
+        'num_experts_per_tok': 8, 'num_hidden_layers': 40, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 512,
+        'vocab_size': 248320, 'mamba_ssm_dtype': 'float32'}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27,
+        'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5_moe', 'num_heads':
+        16, 'num_position_embeddings': 2304, 'out_hidden_size': 2048, 'patch_size': 16}}),
     'Qwen/Qwen3.5-397B-A17B':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/Qwen--Qwen3.5-397B-A17B_config.json',
         {'architectures': ['Qwen3_5MoeForConditionalGeneration'], 'model_type': 'qwen3_5_moe', 'text_config': {'dtype': 'bfloat16',
@@ -252,9 +252,9 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
         'linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention,linear_attention*3,full_attention'},
         'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128, 'linear_num_key_heads': 16, 'linear_num_value_heads': 64,
         'linear_value_head_dim': 128, 'max_position_embeddings': 262144, 'mlp_only_layers': [], 'model_type': 'qwen3_5_moe_text',
-        'moe_intermediate_size': 1024, 'num_attention_heads': 32, 'num_experts': 512, 'num_experts_per_tok': 10, 'num_hidden_layers':
-        60, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 1024, 'vocab_size': 248320, 'mamba_ssm_dtype': 'float32'},
-        'tie_word_embeddings': False, 'vision_config': {'depth': 27, 'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152,
-        'intermediate_size': 4304, 'model_type': 'qwen3_5_moe', 'num_heads': 16, 'num_position_embeddings': 2304, 'out_hidden_size':
-        4096, 'patch_size': 16}}),
+        'moe_intermediate_size': 1024, 'mtp_num_hidden_layers': 1, 'num_attention_heads': 32, 'num_experts': 512,
+        'num_experts_per_tok': 10, 'num_hidden_layers': 60, 'num_key_value_heads': 2, 'shared_expert_intermediate_size': 1024,
+        'vocab_size': 248320, 'mamba_ssm_dtype': 'float32'}, 'tie_word_embeddings': False, 'vision_config': {'depth': 27,
+        'hidden_act': 'gelu_pytorch_tanh', 'hidden_size': 1152, 'intermediate_size': 4304, 'model_type': 'qwen3_5_moe', 'num_heads':
+        16, 'num_position_embeddings': 2304, 'out_hidden_size': 4096, 'patch_size': 16}}),
 }
