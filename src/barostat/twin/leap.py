@@ -38,6 +38,11 @@ class Leaps:
         self._ending: list[Mover] = []
         self._through_prefill = 0
         self._dry = 0
+        self._watermark_blocks = settings.watermark_blocks
+        self._running_limit = settings.running_limit
+        self._dry_steps = settings.dry_steps
+        self._async = settings.async_scheduling
+        self._threshold = settings.long_prefill_token_threshold
 
     def run(self) -> Outcome:
         """What became of every request."""
@@ -114,8 +119,9 @@ class Leaps:
         arrival = self._intake.next_ns
         if arrival is not None and arrival <= self._now_ns:
             self._arrive()
-        lone = settings.behaviour.lone_request_unthrottled and len(state.running) + len(state.waiting) <= 1
-        limit = 0 if lone else settings.long_prefill_token_threshold
+        limit = self._threshold
+        if limit and settings.behaviour.lone_request_unthrottled and len(state.running) + len(state.waiting) <= 1:
+            limit = 0
         plan = plan_running(state, limit) or squeeze_running(state, limit) or walk_running(state, limit)
         outcome.preemptions += plan.preempted
         if plan.preempted:
@@ -134,22 +140,22 @@ class Leaps:
                 state.hold_back(mover)
             self._now_ns += self._pace.empty_ns
             state.clock += 1
-        if settings.async_scheduling:
+        if self._async:
             self._in_flight = scheduled
             self._settle(ending, through_prefill)
         else:
             self._settle(self._ending, self._through_prefill)
             self._ending, self._through_prefill = [], 0
             waited = False
-        if self._dry > settings.dry_steps:
-            outcome.stuck = DRY.format(settings.dry_steps)
+        if self._dry > self._dry_steps:
+            outcome.stuck = DRY.format(self._dry_steps)
             return False
         return (plan.stuck is None and (scheduled or waited or plan.preempted > 0)) or self._wait_out(plan)
 
     def _admit(self, plan: Plan, limit: int) -> None:
         settings, state, outcome = self._settings, self._state, self._outcome
         waiting, pool, size = state.waiting, state.pool, state.size
-        longest, most = settings.max_model_len, settings.running_limit
+        longest, most = settings.max_model_len, self._running_limit
         self._blocked = True
         while len(waiting):
             if plan.budget <= 0:
@@ -168,7 +174,7 @@ class Leaps:
                 break
             if count > plan.budget:
                 count = plan.budget
-            watermark = settings.watermark_blocks if state.running else 0
+            watermark = self._watermark_blocks if state.running else 0
             if settings.reserve_full_isl and state.need(mover, min(tokens, longest), hit) + watermark > pool.free:
                 break
             slots = min(hit * size + count, longest)

@@ -22,42 +22,32 @@ class Ordered(Protocol):
 T = TypeVar("T", bound=Ordered)
 
 
-class ArrivalQueue(Generic[T]):
-    """First come, first served; what comes back goes to the front."""
-
-    def __init__(self) -> None:
-        self._queue: deque[T] = deque()
-
-    def __len__(self) -> int:
-        return len(self._queue)
+class ArrivalQueue(deque[T]):
+    """First come, first served; what comes back goes to the front. A deque, because its length is asked for in every step."""
 
     def add(self, request: T) -> None:
         """The request is last."""
-        self._queue.append(request)
+        self.append(request)
 
     def put_back(self, request: T) -> None:
         """The request is first."""
-        self._queue.appendleft(request)
+        self.appendleft(request)
 
     def put_back_all(self, requests: Iterable[T]) -> None:
         """The requests are first, in this order."""
-        self._queue.extendleft(reversed(list(requests)))
+        self.extendleft(reversed(list(requests)))
 
     def first(self) -> T:
         """The request that is next."""
-        return self._queue[0]
+        return self[0]
 
     def take(self) -> T:
         """The request that was next, now gone."""
-        return self._queue.popleft()
-
-    def remove(self, request: T) -> None:
-        """The request is not here."""
-        self._queue.remove(request)
+        return self.popleft()
 
     def everyone(self) -> list[T]:
         """All that wait."""
-        return list(self._queue)
+        return list(self)
 
 
 class PriorityQueue(Generic[T]):
