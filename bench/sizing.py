@@ -28,6 +28,11 @@ from barostat.judge.plan import CapacityPlan, Measured, PlanRequest, plan
 from barostat.kv.memory import FITTED, MemoryModel
 from barostat.kv.read_architecture import read_architecture
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from bench import sizing_peers  # noqa: E402
+from bench.sizing_shares import off, peer_table, shares  # noqa: E402
+
 NEWEST, OLD = "0.33.0", "0.6.6"
 FLAGS = {
     "tp": "--tensor-parallel-size",
@@ -147,11 +152,6 @@ def is_plain(found: CapacityPlan) -> bool:
     return len(found.layout.groups) == 1 and all(spec.kind in ("full", "latent") for _, spec in found.layout.groups[0].layers)
 
 
-def off(ours: float | None, theirs: float | None) -> float | None:
-    """Relative error, or None where one is missing."""
-    return None if not theirs or ours is None else ours / theirs - 1
-
-
 def part_one(answers: list[Answer]) -> list[dict[str, Any]]:
     """Tokens and concurrency given the stated memory."""
     rows = []
@@ -222,16 +222,7 @@ def refit(answers: list[Answer], without: str) -> MemoryModel:
     return made
 
 
-def shares(errors: list[tuple[float, float]]) -> str:
-    """Median absolute error and the share within 10 % or 0.75 GiB."""
-    if not errors:
-        return "no rows"
-    median = statistics.median(abs(relative) for _, relative in errors)
-    good = sum(1 for absolute, relative in errors if abs(relative) <= 0.10 or abs(absolute) <= 0.75)
-    return f"n={len(errors)}, median {median:.1%}, within 10 % or 0.75 GiB: {good / len(errors):.0%}"
-
-
-def report(answers: list[Answer], reasons: dict[str, str]) -> str:
+def report(answers: list[Answer], reasons: dict[str, str], peers: dict[str, dict[str, Any]]) -> str:
     """Both parts as text."""
     lines = ["## Part 1: given the available KV memory", ""]
     rows = part_one(answers)
@@ -281,10 +272,34 @@ def report(answers: list[Answer], reasons: dict[str, str]) -> str:
         )
     naive = [(naive_gib(a) - a.row["observed"]["available_kv_gib"], 0.0) for a in two]
     relative_naive = [(e, e / abs(a.row["observed"]["available_kv_gib"] or 1)) for (e, _), a in zip(naive, two, strict=True)]
-    lines += ["", "| peer | result |", "|---|---|", f"| barostat | {shares([error_bytes(a) for a in two])} |"]
+    lines += [
+        "",
+        "| peer | part 2: available KV memory | part 1: given the memory |",
+        "|---|---|---|",
+        f"| barostat | {shares([error_bytes(a) for a in two])} |",
+    ]
     lines.append(f"| naive: memory x utilisation - parameters x 2 bytes / GPUs | {shares(relative_naive)} |")
-    lines.append("| llm-d-planner, hf-mem, aiconfigurator | not installed here |")
-    return "\n".join(lines)
+    logged = {a.row["id"]: a.row["observed"]["available_kv_gib"] for a in two}
+    observed = {a.row["id"]: a.row["observed"] for a in answers}
+    return "\n".join([*lines[:-2], *peer_table(rows, logged, lines[-2:], observed, peers)])
+
+
+def questions(answers: list[Answer]) -> list[dict[str, Any]]:
+    """The rows that another planner can be asked, with everything that ours was given."""
+    asked = []
+    for found in answers:
+        ours = found.whole or found.given
+        if ours is None or not ours.request.model.config:
+            continue
+        asked.append({
+            "id": found.row["id"], "model": found.row.get("model") or "", "config": dict(ours.request.model.config),
+            "tp": ours.flags.tp, "pp": ours.flags.pp, "utilization": ours.sized.utilization, "length": ours.flags.max_model_len,
+            "budget": ours.flags.max_num_batched_tokens, "seqs": ours.flags.max_num_seqs, "kvDtype": ours.flags.kv_cache_dtype,
+            "card": ours.request.card.name if ours.request.card else "", "memoryGib": ours.total.value / GIB if ours.total else None,
+            "availableGib": found.row["observed"].get("available_kv_gib"),
+            "weightsGib": ours.weights_bytes * ours.flags.tp * ours.flags.pp / GIB,
+        })  # fmt: skip
+    return asked
 
 
 def naive_gib(found: Answer) -> float:
@@ -303,6 +318,8 @@ def main() -> int:
     asked.add_argument("--report", type=Path)
     asked.add_argument("--quality", default="A", help="only rows of this quality count in the report; every row is answered")
     asked.add_argument("--reasons", type=Path, default=Path(__file__).with_name("sizing_reasons.json"))
+    asked.add_argument("--peers", action="store_true", help="ask other planners too, in an environment of their own (made on first use)")
+    asked.add_argument("--peers-python", type=Path, help="the interpreter of an environment that has them")
     given = asked.parse_args()
     rows = [json.loads(line) for line in given.cases.read_text().splitlines() if line.strip()]
     answers = [answer(row, given.configs) for row in rows]
@@ -316,7 +333,9 @@ def main() -> int:
                 "availableKvBytesPerGpu": int(whole.available.value) if whole else None, "fits": ours.fits if ours else None,
             } | ({"why": found.why} if found.why else {})) + "\n")  # fmt: skip
     reasons = json.loads(given.reasons.read_text()) if given.reasons.exists() else {}
-    text = report([a for a in answers if a.row.get("row_quality") == given.quality], reasons)
+    counted = [a for a in answers if a.row.get("row_quality") == given.quality]
+    peers = sizing_peers.ask(questions(counted), given.peers_python) if given.peers or given.peers_python else {}
+    text = report(counted, reasons, peers)
     print(text)
     if given.report:
         given.report.write_text(text + "\n")
