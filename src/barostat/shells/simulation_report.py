@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,8 +14,11 @@ from barostat.twin.summary import Spread, Summary
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def simulation_json(settings: Settings, outcome: Outcome, summary: Summary) -> dict[str, Any]:
-    """`kind: Simulation` as plain data, keys in reading order. Every rejection is listed."""
+def simulation_json(settings: Settings, outcome: Outcome, summary: Summary, ends: Sequence[Summary] = ()) -> dict[str, Any]:
+    """`kind: Simulation` as plain data, keys in reading order. Every rejection is listed.
+
+    `ends`: the same run at the ends of what the pace may be off by.
+    """
     return {
         "apiVersion": API_VERSION,
         "kind": "Simulation",
@@ -33,6 +37,7 @@ def simulation_json(settings: Settings, outcome: Outcome, summary: Summary) -> d
             "requestsPerSecond": _short(summary.requests_per_s),
             "outputTokensPerSecond": _short(summary.output_tokens_per_s),
         },
+        "interval": [_end(end) for end in ends] or None,
         "outputTokens": summary.output_tokens,
         "ttftSeconds": _spread(summary.ttft),
         "itlSeconds": _spread(summary.itl),
@@ -63,6 +68,17 @@ def simulation_json(settings: Settings, outcome: Outcome, summary: Summary) -> d
             for one in outcome.rejections
         ],
         "stuck": outcome.stuck or None,
+    }
+
+
+def _end(end: Summary) -> dict[str, Any]:
+    return {
+        "goodRequestsPerSecond": _short(end.good_per_s),
+        "outputTokensPerSecond": _short(end.output_tokens_per_s),
+        "ttftSeconds": _spread(end.ttft),
+        "itlSeconds": _spread(end.itl),
+        "e2eSeconds": _spread(end.e2e),
+        "kvUsageMeanRatio": _short(end.usage_mean_ratio),
     }
 
 
@@ -103,11 +119,11 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.9g}")
 
 
-def simulation_table(settings: Settings, outcome: Outcome, summary: Summary) -> str:
+def simulation_table(settings: Settings, outcome: Outcome, summary: Summary, ends: Sequence[Summary] = ()) -> str:
     """The run on half a page."""
     unfinished = summary.requests - summary.finished - summary.rejected
     lines = [
-        f"{summary.requests:,} requests in {_seconds(summary.duration_s)}: {summary.finished:,} finished, {summary.rejected:,} rejected"
+        f"{summary.requests:,} requests in {seconds(summary.duration_s)}: {summary.finished:,} finished, {summary.rejected:,} rejected"
         + (f", {unfinished:,} unfinished" if unfinished else ""),
         (
             f"goodput      {summary.good_per_s:.4g} good requests/s of {summary.requests_per_s:.4g}, "
@@ -118,7 +134,13 @@ def simulation_table(settings: Settings, outcome: Outcome, summary: Summary) -> 
     ]
     for name, spread in (("TTFT", summary.ttft), ("ITL", summary.itl), ("end to end", summary.e2e), ("queue", summary.queue)):
         values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
-        lines.append(f"{name:12} " + " ".join(f"{_seconds(value):>10}" for value in values))
+        lines.append(f"{name:12} " + " ".join(f"{seconds(value):>10}" for value in values))
+    if ends:
+        first, last = ends[0], ends[-1]
+        lines.append(
+            f"if steps are off as they may be: TTFT p99 {seconds(first.ttft.p99)} to {seconds(last.ttft.p99)}, "
+            f"ITL p99 {seconds(first.itl.p99)} to {seconds(last.itl.p99)}, {last.good_per_s:.4g} to {first.good_per_s:.4g} good requests/s"
+        )
     lines += [
         "",
         (
@@ -145,7 +167,8 @@ def _bar(ratios: list[float]) -> str:
     return "".join(_BARS[min(len(_BARS) - 1, max(0, round(ratio * (len(_BARS) - 1))))] for ratio in ratios)
 
 
-def _seconds(value: float | None) -> str:
+def seconds(value: float | None) -> str:
+    """The duration as a person reads it in a column."""
     if value is None:
         return "-"
     if value < 1:

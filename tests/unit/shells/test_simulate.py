@@ -114,3 +114,11 @@ def test_a_request_that_fits_nowhere_is_told(tmp_path: Path, capsys: pytest.Capt
     output = capsys.readouterr()
     assert "STUCK" in output.out
     assert "would not start" in output.err
+
+
+def test_figures_of_a_card_come_with_an_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--workload", "poisson:rate=2,minutes=1", "--model-config", "meta-llama/Meta-Llama-3.1-8B", "--gpu", "H100"]
+    assert main([*command, "--max-model-len", "8192", "-o", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    faster, slower = report["interval"]
+    assert faster["itlSeconds"]["p50"] < report["itlSeconds"]["p50"] < slower["itlSeconds"]["p50"]

@@ -31,23 +31,28 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(required=True)
-    what.add_argument("--trace", type=Path, metavar="FILE", help="rows of ours (JSONL, CSV) or a published trace; gzipped or not")
-    what.add_argument("--workload", metavar="SPEC", help="made here: poisson, bursty, long-prompts, sessions; see --workload help")
+    add_workload_arguments(parser)
     add_engine_arguments(parser)
-    pace = parser.add_argument_group("how long a step takes")
-    pace.add_argument("--step-time", type=float, metavar="S", help="every step takes S seconds")
-    pace.add_argument(
-        "--latency", metavar="MODEL", help="base=S,prefill=S,decode=S,kv=S: seconds per step, prompt token, request, cached token"
-    )
     out = parser.add_argument_group("output")
     out.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
     out.add_argument("--slo-itl", type=float, metavar="S", help="a good request has at most S seconds between tokens, on average")
     out.add_argument("--steps-out", type=Path, metavar="FILE", help="one JSON line per step in which something was scheduled")
     out.add_argument("--steps-detail", action="store_true", help="with the ids of the free blocks in their order")
-    out.add_argument("--seed", type=int, default=0, help="of every random stream (default 0)")
     out.add_argument("-o", "--output", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
+
+
+def add_workload_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what is run, and how long a step takes."""
+    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(required=True)
+    what.add_argument("--trace", type=Path, metavar="FILE", help="rows of ours (JSONL, CSV) or a published trace; gzipped or not")
+    what.add_argument("--workload", metavar="SPEC", help="made here: poisson, bursty, long-prompts or sessions, then :name=number,...")
+    pace = parser.add_argument_group("how long a step takes")
+    pace.add_argument("--step-time", type=float, metavar="S", help="every step takes S seconds, and starts at a multiple of it")
+    pace.add_argument(
+        "--latency", metavar="MODEL", help="base=S,prefill=S,decode=S,kv=S: seconds per step, prompt token, request, cached token"
+    )
+    pace.add_argument("--seed", type=int, default=0, help="of every random stream (default 0)")
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +90,7 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Simulate and print."""
     from barostat.core.errors import InputError
-    from barostat.shells.cli.simulate_inputs import engine_of, pace_of, rows_of
+    from barostat.shells.cli.simulate_inputs import engine_of, interval_of, pace_of, rows_of
     from barostat.shells.simulation_report import simulation_json, simulation_table
     from barostat.twin.forms import simulate
     from barostat.twin.summary import Slo, summarise
@@ -104,14 +109,14 @@ def run(arguments: argparse.Namespace) -> int:
                 outcome = simulate(settings, rows, pace, _writer(file, arguments.steps_detail))
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.steps_out)) from None
-    summary = summarise(
-        outcome, settings.usable_blocks, Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
-    )
+    slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+    summary = summarise(outcome, settings.usable_blocks, slo)
+    ends = [summarise(simulate(settings, rows, end), settings.usable_blocks, slo) for end in interval_of(pace)]
     if arguments.output == "json":
-        json.dump(simulation_json(settings, outcome, summary), sys.stdout, indent=2)
+        json.dump(simulation_json(settings, outcome, summary, ends), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
-        sys.stdout.write(simulation_table(settings, outcome, summary))
+        sys.stdout.write(simulation_table(settings, outcome, summary, ends))
     return 1 if outcome.stuck else 0
 
 

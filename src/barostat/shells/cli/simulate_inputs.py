@@ -79,6 +79,13 @@ def pace_of(arguments: argparse.Namespace, engine: Engine) -> Pace:
     raise InputError("say how long a step takes: --step-time S, --latency MODEL, or --model-config with --gpu", "simulate")
 
 
+def interval_of(pace: Pace) -> list[Pace]:
+    """The pace at the ends of what it may be off by: faster, slower. Nothing where it is exact."""
+    if not isinstance(pace, LinearPace) or not pace.error_ratio:
+        return []
+    return [pace.scaled(max(0.05, 1 - pace.error_ratio)), pace.scaled(1 + pace.error_ratio)]
+
+
 def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row], list[str]]:
     """The workload.
 
