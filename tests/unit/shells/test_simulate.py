@@ -122,3 +122,18 @@ def test_figures_of_a_card_come_with_an_interval(capsys: pytest.CaptureFixture[s
     report = json.loads(capsys.readouterr().out)
     faster, slower = report["interval"]
     assert faster["itlSeconds"]["p50"] < report["itlSeconds"]["p50"] < slower["itlSeconds"]["p50"]
+
+
+def test_the_page_is_whole_and_says_nothing_unescaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from xml.etree import ElementTree
+
+    trace = _trace(tmp_path / "a<b>&.jsonl", _rows(4))
+    page = tmp_path / "page.html"
+    command = ["simulate", "--trace", trace, "--kv-blocks", "33", "--step-time", "1", "--max-model-len", "512", "--html", str(page)]
+    assert main(command) == 0
+    capsys.readouterr()
+    text = page.read_text()
+    assert "a&lt;b&gt;&amp;.jsonl" in text
+    root = ElementTree.fromstring(text.removeprefix("<!doctype html>").replace('<meta charset="utf-8">', "").replace("<br>", ""))
+    assert len(root.findall(".//polyline")) == 4
+    assert main([*command[:-1], "/no/such/folder/page.html"]) == 2

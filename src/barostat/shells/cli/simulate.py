@@ -38,6 +38,7 @@ def add_parser(verbs: Any) -> None:
     out.add_argument("--slo-itl", type=float, metavar="S", help="a good request has at most S seconds between tokens, on average")
     out.add_argument("--steps-out", type=Path, metavar="FILE", help="one JSON line per step in which something was scheduled")
     out.add_argument("--steps-detail", action="store_true", help="with the ids of the free blocks in their order")
+    out.add_argument("--html", type=Path, metavar="FILE", help="one page with the numbers and drawings over time")
     out.add_argument("-o", "--output", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
 
@@ -117,6 +118,14 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write("\n")
     else:
         sys.stdout.write(simulation_table(settings, outcome, summary, ends))
+    if arguments.html is not None:
+        from barostat.shells.simulation_html import simulation_html
+
+        title = f"barostat simulate: {arguments.workload or arguments.trace.name}"
+        try:
+            arguments.html.write_text(simulation_html(title, settings, outcome, summary), encoding="utf-8")
+        except OSError as error:
+            raise InputError(error.strerror or str(error), str(arguments.html)) from None
     return 1 if outcome.stuck else 0
 
 
