@@ -15,7 +15,7 @@ from typing import NoReturn
 from barostat import __version__
 from barostat.core.errors import InputError, OutsideError
 
-VERBS = ("diagnose", "collect", "explain", "plan", "limits", "simulate")
+VERBS = ("diagnose", "collect", "explain", "plan", "limits", "simulate", "what-if")
 OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
 
 EPILOG = """\
@@ -55,7 +55,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"barostat {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb in VERBS:
-        importlib.import_module(f"barostat.shells.cli.{verb}").add_parser(verbs)
+        module = verb.replace("-", "_")
+        importlib.import_module(f"barostat.shells.cli.{module}").add_parser(verbs)
     return top
 
 
