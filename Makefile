@@ -41,8 +41,10 @@ vllm: ## the real vLLM on CPU, in an environment of its own (minutes once, then 
 lock: $(STAMP) ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-emit-package barostat pyproject.toml requirements-build.in -o requirements.lock
 
-docs: $(STAMP) ## make the generated pages anew
+docs: $(STAMP) ## make the generated pages, schemas and the picture anew
 	$(BIN)/python dev/reference_pages.py
+	$(BIN)/python dev/limits_schema.py
+	$(BIN)/python dev/picture.py
 
 clean: ## remove what make made here (the vLLM cache stays)
 	rm -rf $(VENV) .vllm .mypy_cache .ruff_cache .pytest_cache
