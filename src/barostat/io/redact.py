@@ -71,8 +71,8 @@ def _log_line(line: str) -> tuple[str, bool]:
             rest = found["rest"]
             numbers = ", ".join(_REQUEST_NUMBERS.findall(rest))
             kept = f"{clean(found['head'])}: {REDACTED}{f', params: SamplingParams({numbers})' if numbers else ''}"
-            closed = re.search(r"params|token_ids|finish_reason|lora_request", rest) is not None
-            return kept + ('"}' if line.startswith("{") and line.endswith("}") else ""), not closed and rest.count("'") % 2 == 1
+            # A logger of somebody's own may print the prompt's further lines bare: nothing is believed until the next record begins.
+            return kept + ('"}' if line.startswith("{") and line.endswith("}") else ""), True
     if ' - "' in line:
         line = _UVICORN.sub(r'\g<head>0.0.0.0:0\g<between>"\g<method> \g<path>\g<rest>', line)
     if not _QUOTES.search(line):

@@ -138,3 +138,16 @@ def test_an_access_line_keeps_what_a_diagnosis_needs() -> None:
     form = {"ts": "2026-11-20T10:00:00.5Z", "status": 504, "request_time": 60.0, "upstream_response_time": "59.9", "path": "/v1/x?y=1"}
     (cleaned,) = access_lines([json.dumps(form)])
     assert json.loads(cleaned) == {**form, "path": "/v1/x"}
+
+
+def test_bare_lines_after_a_request_are_taken_for_its_prompt() -> None:
+    lines = [
+        "INFO 11-20 10:00:00 [logger.py:1] Received request cmpl-1: prompt: 'Dear doctor', params: SamplingParams(n=1)",
+        "a further line of the prompt with a name in it",
+        "INFO 11-20 10:00:01 [loggers.py:1] Engine 000: Avg prompt throughput: 1.0 tokens/s",
+        "Traceback (most recent call last):",
+        '  File "x.py", line 1, in f',
+    ]
+    kept = list(log_lines(lines))
+    assert "further line" not in "\n".join(kept)
+    assert kept[1:] == lines[2:]
