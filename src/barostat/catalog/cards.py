@@ -143,7 +143,8 @@ def find_card(name: str) -> Card | None:
         if card.name.lower() == text:
             return card
     for pattern, target in _PATTERNS:
-        if re.search(pattern, text):
+        found = re.search(pattern, text)
+        if found is not None and not text[found.end() :][:1].isdigit():  # H1000 is no H100
             return by_name.get(target)
     return None
 

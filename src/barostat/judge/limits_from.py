@@ -131,7 +131,7 @@ def _lengths(found: CapacityPlan, traffic: Traffic | None, because: dict[str, st
         return length, length - outputs, outputs
     inputs, outputs = _cap(traffic.input.p99, traffic.input.top), _cap(traffic.output.p99, traffic.output.top)
     length = _round_up(inputs + outputs, 1024)
-    note = f"the longest input and output of {traffic.source} together"
+    note = f"the input and the output that are allowed, for {traffic.source}, together"
     if length > min(ceiling, share):
         length = min(ceiling, max(share, min(ceiling, _round_up(int(traffic.total_p99), 256))))
         outputs = min(outputs, max(1, length // 2))

@@ -283,11 +283,15 @@ def _whole_bytes_per_token(model: Architecture, sized: Sized, per_gpu: float) ->
 def summary(found: CapacityPlan) -> Mapping[str, str]:
     """The plan in a few words, for people: title -> text."""
     pool = found.pool
+    if found.available.value <= 0:
+        memory = f"none: {gib(-found.available.value)} short on each GPU"
+    else:
+        memory = gib(found.available.value)
+        memory += "" if found.is_exact else f" ({gib(found.available.low)} to {gib(found.available.high)})"
     span = "" if found.is_exact else f" ({found.low.tokens:,} to {found.high.tokens:,})"
     return {
         "KV per token": f"{found.kv_bytes_per_token / 1024:.1f} KiB, {found.kv_bytes_per_token_per_gpu / 1024:.1f} KiB on each GPU",
-        "KV memory": gib(found.available.value)
-        + ("" if found.is_exact else f" ({gib(found.available.low)} to {gib(found.available.high)})"),
+        "KV memory": memory,
         "Blocks": f"{pool.blocks:,} of {pool.block_tokens} tokens",
         "KV cache size": f"{pool.tokens:,} tokens{span}",
         "Concurrency": f"{pool.concurrency:.2f}x at {found.flags.max_model_len:,} tokens",

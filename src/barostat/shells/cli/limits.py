@@ -94,13 +94,14 @@ def _schema(*, crd: bool) -> int:
 
 def _shown(document: dict[str, Any]) -> str:
     """Every limit with its reason."""
+    from barostat.shells.wrapped import reasons, terminal_width
+
     because = document.get("because", {})
     lines = []
     for section, values in document["spec"].items():
         if not isinstance(values, dict):
             lines.append(f"{section}: {values}")
             continue
-        for name, value in values.items():
-            path = f"{section}.{name}"
-            lines.append(f"{path:<30} {value!s:>14}  {because.get(path, '')}".rstrip())
+        rows = ((f"{section}.{name}", str(value), because.get(f"{section}.{name}", "")) for name, value in values.items())
+        lines += reasons(rows, terminal_width())
     return "\n".join(lines)

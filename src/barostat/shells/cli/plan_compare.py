@@ -25,8 +25,10 @@ class _Words(argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan every alternative; 0 if at least one fits, 1 if none does."""
+    if arguments.output not in ("table", "json", "md"):
+        raise InputError(f"a comparison comes as table, json or md, not as {arguments.output}", "--compare")
     rows: list[tuple[str, dict[str, Any] | None, str]] = []
-    alternatives = [part.strip() for text in arguments.compare for part in text.split(",") if part.strip()]
+    alternatives = [part.strip() for text in arguments.compare for part in _parts(text) if part.strip()]
     if arguments.gpu:
         alternatives.insert(0, arguments.gpu)
     for text in dict.fromkeys(alternatives):
@@ -43,6 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     if all(made is None for _, made, _ in rows):
         return 2
     return 0 if arguments.exit_zero or any(made is not None and made["fits"] for _, made, _ in rows) else 1
+
+
+def _parts(text: str) -> list[str]:
+    """`H100,L40S` as two; a text with JSON or quotes in it is one."""
+    return [text] if any(mark in text for mark in "{'\"") else text.split(",")
 
 
 def _alternative(arguments: argparse.Namespace, text: str) -> argparse.Namespace:

@@ -14,6 +14,7 @@ from barostat.judge.limits_from import as_arguments
 from barostat.judge.plan import summary
 from barostat.kv.estimate import Estimate
 from barostat.shells.cli.plan_inputs import Answer
+from barostat.shells.wrapped import paragraph, reasons, terminal_width
 
 _BAR_WIDTH = 60
 _FILLS = {"weights": "█", "activations": "▓", "non-torch": "▒", "graphs": "░", "KV cache": "■", "unused": "·"}
@@ -37,7 +38,7 @@ def render(answer: Answer, form: str) -> str:
         case "html":
             return page(answer)
         case _:
-            return table(answer)
+            return table(answer, terminal_width())
 
 
 def document(answer: Answer) -> dict[str, Any]:
@@ -108,11 +109,10 @@ def _bar(parts: list[tuple[str, float]]) -> str:
     return cells
 
 
-def table(answer: Answer) -> str:
-    """The plan for a terminal."""
+def table(answer: Answer, width: int) -> str:
+    """The plan for a terminal of this width."""
     found = answer.plan
-    card = found.request.card.name if found.request.card is not None else "memory as given"
-    lines = [f"{found.request.model_name}  ({found.request.model.name}) on {found.gpus} x {card}, vLLM {found.request.version}", ""]
+    lines = [*paragraph(f"{found.request.model_name}  ({found.request.model.name}) on {_where(answer)}", "", width), ""]
     lines += [f"  {title:<15} {text}" for title, text in summary(found).items()]
     parts = memory_parts(answer)
     if parts:
@@ -122,21 +122,31 @@ def table(answer: Answer) -> str:
     if found.fits:
         lines.append("It fits.")
     else:
-        lines.append(f"It does not start: {answer.refusal}.")
-        lines += [
-            f"  {number}. {change.arguments}   ({change.cost}; {change.tokens:,} tokens)" for number, change in enumerate(answer.changes, 1)
-        ]
+        lines += paragraph(f"It does not start: {answer.refusal}.", "", width)
+        for number, change in enumerate(answer.changes, 1):
+            lines += paragraph(f"{change.arguments}   ({change.cost}; {change.tokens:,} tokens)", f"  {number}. ", width)
         if not answer.changes:
             lines.append("  no single change makes it fit; a smaller model or more GPUs would")
     for note in found.off_by:
-        lines.append(f"  prediction was off: {note}")
+        lines += paragraph(f"prediction was off: {note}", "  ", width)
     if answer.derived.limits.because:
         lines += ["", "Limits that follow:" if found.fits else "Limits that would follow with the first change:"]
-        lines += _limit_lines(answer)
-    lines += [f"  * {advice}" for advice in answer.derived.pools]
+        lines += reasons(_limit_values(answer), width)
+    for advice in answer.derived.pools:
+        lines += paragraph(advice, "  * ", width)
     if found.assumptions:
-        lines += ["", "To know:", *(f"  - {note}" for note in found.assumptions)]
+        lines += ["", "To know:"]
+        for note in found.assumptions:
+            lines += paragraph(note, "  - ", width)
     return "\n".join(lines)
+
+
+def _where(answer: Answer) -> str:
+    found = answer.plan
+    card = found.request.card
+    cards = "the CPU" if found.request.is_cpu else f"{found.gpus} x {card.name}" if card is not None else f"{found.gpus} x a GPU with"
+    given = "" if card is not None or found.request.is_cpu else " memory as given"
+    return f"{cards}{given}, vLLM {found.request.version}"
 
 
 def _limit_values(answer: Answer) -> list[tuple[str, str, str]]:
@@ -153,14 +163,10 @@ def _limit_values(answer: Answer) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _limit_lines(answer: Answer) -> list[str]:
-    return [f"  {path:<30} {value:>14}  {reason}" for path, value, reason in _limit_values(answer)]
-
-
 def markdown(answer: Answer) -> str:
     """The plan for a pull request."""
     found = answer.plan
-    lines = [f"## Plan: {found.request.model_name}", "", "| | |", "|---|---|"]
+    lines = [f"## Plan: {found.request.model_name} on {_where(answer)}", "", "| | |", "|---|---|"]
     lines += [f"| {title} | {text} |" for title, text in summary(found).items()]
     lines += ["", "**It fits.**" if found.fits else f"**It does not start:** {answer.refusal}.", ""]
     lines += [f"{n}. `{change.arguments}`: {change.cost}; {change.tokens:,} tokens" for n, change in enumerate(answer.changes, 1)]
@@ -202,9 +208,11 @@ def page(answer: Answer) -> str:
     name = html.escape(found.request.model_name)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Plan: {name}</title>'
-        "<style>body{font:15px sans-serif;max-width:60em;margin:2em auto}"
-        "td,th{text-align:left;padding:.2em .8em;vertical-align:top}</style>"
-        f'<h1>{name}</h1><svg width="800" height="40" role="img">{"".join(boxes)}</svg><p>{key}</p>'
+        "<style>body{font:15px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
+        "td,th{text-align:left;padding:.3em .8em;vertical-align:top;border-bottom:1px solid #e8eaed}td:nth-child(2){white-space:nowrap}"
+        "svg{width:100%}</style>"
+        f'<h1>{name}</h1><p>on {html.escape(_where(answer))}</p><svg viewBox="0 0 800 40" '
+        f'preserveAspectRatio="none" height="40" role="img">{"".join(boxes)}</svg><p>{key}</p>'
         f"<table>{rows}</table><p><b>{html.escape(verdict)}</b></p><ol>{changes}</ol>"
         f"<h2>Limits that follow</h2><table>{limits}</table>"
         f"<ul>{''.join(f'<li>{html.escape(note)}</li>' for note in (*answer.derived.pools, *found.assumptions))}</ul></html>"
