@@ -15,7 +15,7 @@ from math import floor, sqrt
 from barostat.core.limits import Capacity, EdgeLimits, EngineLimits, LimitsSpec, RequestLimits, ServingLimits
 from barostat.core.units import gib
 from barostat.judge.plan import CapacityPlan
-from barostat.judge.traffic import Traffic
+from barostat.judge.traffic import Traffic, admitted
 
 HEADROOM_RATIO = 0.10
 _LARGEST_SHARE = 0.5
@@ -56,10 +56,11 @@ def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: st
     because: dict[str, str] = {}
     pool_name = "logged or given" if found.is_exact else "lower end of the estimate"
     length, inputs, outputs = _lengths(found, traffic, because)
-    typical = min(int(traffic.held_mean), length) if traffic is not None else max(1, min(_ASSUMED_HELD_TOKENS, (inputs + outputs) // 2))
+    let_in = admitted(traffic, inputs, outputs) if traffic is not None else None
+    typical = min(int(let_in.held_mean), length) if let_in is not None else max(1, min(_ASSUMED_HELD_TOKENS, (inputs + outputs) // 2))
     held = real_tokens(found, max(1, min(typical, length)))
     budget = floor(held * (1 - headroom_ratio))
-    deviation = traffic.held_deviation if traffic is not None else float(typical)
+    deviation = let_in.held_deviation if let_in is not None else float(typical)
     slots = int(found.flags.max_num_seqs)
     seats, binding = _seats(budget, max(1.0, float(typical)), deviation, slots)
     what = f"a running request holds {typical:,} tokens on average" + (
@@ -74,6 +75,8 @@ def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: st
         else f"{what}, so the pool would hold more than the {slots} slots of this engine; more slots cost activations and graphs"
     )
     because["engine.maxNumSeqs"] += _what_would_change_it(found, binding)
+    if let_in is not None and let_in.refused_share >= 0.0005:
+        because["request.maxInputTokens"] += f"; {let_in.refused_share:.1%} of the requests have more and would be refused"
     version = found.flags.version
     engine = EngineLimits(
         max_model_len=length,

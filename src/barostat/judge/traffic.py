@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
+# As many single requests of a trace are kept: enough for a mean and a spread.
+_SAMPLE = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
@@ -32,6 +35,7 @@ class Traffic:
     """Requests in numbers. `held_mean`, `held_deviation`: tokens that a request holds while it runs, weighted by how long it runs.
 
     `long_share`: of all held tokens, the part held by requests above `split_tokens` of input (0: no useful split).
+    `sample`: single requests evenly over the trace, empty where only quantiles are known.
     `peak_ratio`: fullest ten seconds over the mean, 0 where arrivals are not known.
     """
 
@@ -47,6 +51,38 @@ class Traffic:
     split_tokens: int = 0
     long_share: float = 0.0
     long_count_share: float = 0.0
+    sample: tuple[Arrival, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What is left of the traffic once limits hold: tokens that a running request holds, and the share of requests that are refused."""
+
+    held_mean: float
+    held_deviation: float
+    refused_share: float = 0.0
+
+
+def admitted(traffic: Traffic, input_tokens: int, output_tokens: int) -> Admitted:
+    """The traffic under these limits: longer inputs are refused, longer outputs are cut.
+
+    Without single requests to look at, the spread is at most what any distribution of this mean within the limits can have.
+    """
+    passed = [(row.input_tokens, min(row.output_tokens, output_tokens)) for row in traffic.sample if row.input_tokens <= input_tokens]
+    if passed:
+        mean, deviation = _held(passed)
+        return Admitted(mean, deviation, 1 - len(passed) / len(traffic.sample))
+    longest = float(input_tokens + output_tokens)
+    mean = min(traffic.held_mean, longest)
+    return Admitted(mean, min(traffic.held_deviation, sqrt(mean * (longest - mean))), 1.0 if traffic.sample else 0.0)
+
+
+def _held(lengths: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Mean and deviation of the tokens that a running request holds."""
+    held = [(inputs + outputs / 2, max(1.0, float(outputs))) for inputs, outputs in lengths]
+    weight = sum(w for _, w in held)
+    mean = sum(tokens * w for tokens, w in held) / weight
+    return mean, sqrt(sum((tokens - mean) ** 2 * w for tokens, w in held) / weight)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -68,10 +104,8 @@ def traffic_of(arrivals: Sequence[Arrival], source: str) -> Traffic | None:
     """
     if not arrivals:
         return None
-    held = [(row.input_tokens + row.output_tokens / 2, max(1.0, float(row.output_tokens))) for row in arrivals]
-    weight = sum(w for _, w in held)
-    mean = sum(tokens * w for tokens, w in held) / weight
-    variance = sum((tokens - mean) ** 2 * w for tokens, w in held) / weight
+    mean, deviation = _held([(row.input_tokens, row.output_tokens) for row in arrivals])
+    weight = sum(max(1.0, float(row.output_tokens)) for row in arrivals)
     totals = sorted(float(row.input_tokens + row.output_tokens) for row in arrivals)
     inputs = _lengths([float(row.input_tokens) for row in arrivals])
     split, share, count_share = _split(arrivals, inputs, weight * mean)
@@ -81,13 +115,14 @@ def traffic_of(arrivals: Sequence[Arrival], source: str) -> Traffic | None:
         input=inputs,
         output=_lengths([float(row.output_tokens) for row in arrivals]),
         held_mean=mean,
-        held_deviation=sqrt(variance),
+        held_deviation=deviation,
         total_top=totals[-1],
         total_p99=quantile(totals, 0.99),
         peak_ratio=_peak(arrivals),
         split_tokens=split,
         long_share=share,
         long_count_share=count_share,
+        sample=tuple(arrivals[:: -(-len(arrivals) // _SAMPLE)]),
     )
 
 

@@ -76,3 +76,9 @@ def test_json_in_an_alternative_is_not_split_at_its_commas(capsys: pytest.Captur
 def test_a_comparison_has_no_limits_file() -> None:
     with pytest.raises(InputError, match="table, json or md"):
         plan_compare.run(arguments("--model", "Qwen/Qwen3-8B", "--compare", "H100", "-o", "limits"))
+
+
+def test_a_page_without_limits_has_no_heading_for_them() -> None:
+    page = plan_views.page(answered("--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "L4"))
+    assert "follow</h2>" not in page
+    assert page.endswith("</ul></html>")

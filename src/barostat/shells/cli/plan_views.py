@@ -206,6 +206,7 @@ def page(answer: Answer) -> str:
     verdict = "It fits." if found.fits else f"It does not start: {answer.refusal}."
     changes = "".join(f"<li><code>{html.escape(c.arguments)}</code>: {html.escape(c.cost)}</li>" for c in answer.changes)
     name = html.escape(found.request.model_name)
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in (*answer.derived.pools, *found.assumptions))
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Plan: {name}</title>'
         "<style>body{font:15px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
@@ -214,6 +215,7 @@ def page(answer: Answer) -> str:
         f'<h1>{name}</h1><p>on {html.escape(_where(answer))}</p><svg viewBox="0 0 800 40" '
         f'preserveAspectRatio="none" height="40" role="img">{"".join(boxes)}</svg><p>{key}</p>'
         f"<table>{rows}</table><p><b>{html.escape(verdict)}</b></p><ol>{changes}</ol>"
-        f"<h2>Limits that follow</h2><table>{limits}</table>"
-        f"<ul>{''.join(f'<li>{html.escape(note)}</li>' for note in (*answer.derived.pools, *found.assumptions))}</ul></html>"
+        + (f"<h2>Limits that {'' if found.fits else 'would '}follow</h2><table>{limits}</table>" if limits else "")
+        + ("<h2>To know</h2>" if notes else "")
+        + f"<ul>{notes}</ul></html>"
     )
