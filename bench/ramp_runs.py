@@ -31,7 +31,7 @@ class Run:
     load: Load
     lead_s: float
     longest_s: float
-    after_harm_s: float = 30.0
+    after_harm_s: float = 18.0
 
 
 def blocks_held(prompt_tokens: float, output_tokens: float) -> float:

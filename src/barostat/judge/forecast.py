@@ -27,6 +27,8 @@ RECENT_S = 36.0
 MIN_POINTS = 3
 MIN_USAGE_RATIO = 0.15
 """Below this a slope is the noise of single requests."""
+BEGUN_RATIO = 0.1
+"""The load has begun where running requests first reach this share of their present number."""
 ARRIVAL_DEVIATIONS = 2.0
 """Standard deviations by which arrivals of the later half have to exceed those of the earlier half."""
 RUNNING_DEVIATIONS = 1.5
@@ -62,9 +64,13 @@ def forecast(window: Window) -> Forecast:
         return Forecast(None, "how long a request stays and how much it holds is not known yet")
     stay_s, fits = shape
     load = _without_dips(running.since(window.at - RECENT_S) or running)
+    begun = next(point.at for point in load.points if point.value >= BEGUN_RATIO * running.last)
+    load = load.since(begun) or load
+    if len(load.points) < MIN_POINTS:
+        return Forecast(None, "the load has only begun")
     if _middle_slope(load) * load.span_s < max(2.0, RUNNING_DEVIATIONS * running.last**0.5):
         return Forecast(None, f"running requests do not grow by more than their scatter ({running.last:.0f} run, about {fits:.0f} fit)")
-    trend = _arrivals(window)
+    trend = _arrivals(window, begun)
     if trend is None:
         return Forecast(None, "arrivals do not grow by more than their scatter")
     per_s, growth_per_s2 = trend
@@ -75,13 +81,14 @@ def forecast(window: Window) -> Forecast:
     return _in(seconds, f"{per_s:.1f} requests a second and growing will make more than the {fits:.0f} run at once that fit")
 
 
-def _arrivals(window: Window) -> tuple[float, float] | None:
+def _arrivals(window: Window, begun: float) -> tuple[float, float] | None:
     """(arrivals per second now, their growth per second), or None where they do not grow by more than chance.
 
-    Halves of equal length are compared, an odd oldest interval left out.
+    Halves of equal length are compared, an odd oldest interval left out. The interval in which the load began is no part of either: the
+    crowd that connects in it is no rate.
     """
     arrivals = window.fresh("arrivals_per_s")
-    recent = arrivals.since(window.at - RECENT_S) if arrivals is not None else None
+    recent = arrivals.since(max(begun + 1e-6, window.at - RECENT_S)) if arrivals is not None else None
     if recent is None or len(recent.points) < MIN_POINTS:
         return None
     half = len(recent.points) // 2

@@ -73,12 +73,25 @@ def test_a_crowd_that_connects_at_once_is_no_trend() -> None:
     assert found.exhaustion_in_s is None
 
 
+def test_a_crowd_that_has_just_connected_is_silent_from_its_first_look_on() -> None:
+    for looks in range(3, 8):
+        found = forecast(
+            window(
+                kv_usage_ratio=[0.0, 0.0, 0.45, 0.60, 0.70, 0.75, 0.72][:looks],
+                running_requests=[0, 0, 17, 18, 18, 18, 18][:looks],
+                arrivals_per_s=[0.0, 0.0, 3.4, 0.2, 1.4, 2.6, 1.8][:looks],
+                **SHAPE,
+            )
+        )
+        assert found.exhaustion_in_s is None
+
+
 def test_growth_from_far_below_is_not_trusted_yet() -> None:
     found = forecast(
         window(
             kv_usage_ratio=[0.12, 0.13, 0.14, 0.16, 0.18, 0.20, 0.22],
-            running_requests=[0, 1, 1, 2, 3, 4, 5],
-            arrivals_per_s=[0.0, 0.0, 0.0, 0.2, 0.6, 0.8, 1.0],
+            running_requests=[1, 1, 1, 2, 3, 4, 5],
+            arrivals_per_s=[0.1, 0.1, 0.1, 0.2, 0.6, 0.8, 1.0],
             **SHAPE,
         )
     )
