@@ -67,6 +67,9 @@ _REAPER = (
 )
 
 
+SPINNER_NICENESS = 10
+
+
 @dataclass(frozen=True, slots=True)
 class EngineProcess:
     """One process of the engine, by the role its title gives it: APIServer, EngineCore or Worker."""
@@ -150,9 +153,22 @@ class Engine:
                 raise RuntimeError(f"vLLM ended with {self.exit_code} before it listened:\n{self.log_text()[-3000:]}")
             if self.health() == 200:
                 self.started_after_s = time.monotonic() - began
+                self._let_others_run()
                 return self
             time.sleep(0.25)
         raise RuntimeError(f"vLLM was not up after {within_s:.0f} s:\n{self.log_text()[-3000:]}")
+
+    def _let_others_run(self) -> None:
+        """The core and the worker have a lower priority than everything else on the machine.
+
+        On the CPU backend they wait for each other by spinning on sched_yield. On two cores that starves the API server, the load and the
+        watcher for seconds on end; on a GPU's host each has a core of its own.
+        """
+        for process in self.processes():
+            if process.role != "APIServer":
+                for task in (Path("/proc") / str(process.pid) / "task").iterdir():
+                    with contextlib.suppress(OSError):
+                        os.setpriority(os.PRIO_PROCESS, int(task.name), SPINNER_NICENESS)
 
     def wait_exit(self, within_s: float = READY_WITHIN_S) -> int:
         """The process has ended by itself; its exit status. Errors: subprocess.TimeoutExpired."""
