@@ -66,8 +66,7 @@ def test_a_slow_replica_delays_no_other() -> None:
     with serving(vllm()) as (port, _), serving(slow) as (other, _):
         recording = record(Sources((f"localhost:{port}", f"localhost:{other}")), 2.0, 0.2)
     quick, late = recording.replicas
-    assert len(quick.scrapes) > len(late.scrapes) + 2
-    assert late.scrapes
+    assert len(quick.scrapes) > len(late.scrapes) > 0
 
 
 def test_the_same_address_twice_is_one_replica() -> None:
