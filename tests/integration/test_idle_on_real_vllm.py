@@ -1,6 +1,6 @@
 """An idle engine is called idle.
 
-How quickly and how early pressure is seen is measured, not tested: `python bench/ramps.py` (ten ramps and ten healthy runs), `bench/quick.py`.
+How quickly and how early pressure is seen is measured, not tested: `python bench/ramps.py` (ten ramps, ten healthy runs), `bench/quick.py`.
 """
 
 from __future__ import annotations
