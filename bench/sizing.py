@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import statistics
 import sys
 from collections import defaultdict
@@ -18,36 +17,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from barostat.catalog.cards import find_card
-from barostat.catalog.models import find_model
 from barostat.core.errors import InputError
 from barostat.core.units import GIB
 from barostat.core.version import parse_version
-from barostat.engines.vllm.config import resolve
-from barostat.judge.plan import CapacityPlan, Measured, PlanRequest, plan
+from barostat.judge.plan import CapacityPlan, Measured, plan
 from barostat.kv.memory import FITTED, MemoryModel
-from barostat.kv.read_architecture import read_architecture
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from bench import sizing_peers  # noqa: E402
+from bench.sizing_rows import request_of  # noqa: E402
 from bench.sizing_shares import off, peer_table, shares  # noqa: E402
-
-NEWEST, OLD = "0.33.0", "0.6.6"
-FLAGS = {
-    "tp": "--tensor-parallel-size",
-    "pp": "--pipeline-parallel-size",
-    "dp": "--data-parallel-size",
-    "dtype": "--dtype",
-    "quantization": "--quantization",
-    "kv_cache_dtype": "--kv-cache-dtype",
-    "block_size": "--block-size",
-    "max_model_len": "--max-model-len",
-    "max_num_seqs": "--max-num-seqs",
-    "max_num_batched_tokens": "--max-num-batched-tokens",
-    "gpu_memory_utilization": "--gpu-memory-utilization",
-}
-EXTRA = {"enable_prefix_caching": "--enable-prefix-caching", "async_scheduling": "--async-scheduling"}
 
 
 @dataclass
@@ -60,70 +40,6 @@ class Answer:
     why: str = ""
 
 
-def arguments(row: dict[str, Any]) -> list[str]:
-    """The row's flags as a command line."""
-    found = []
-    for name, flag in FLAGS.items():
-        value = row.get(name)
-        if value is not None and not (name == "quantization" and not str(value)):
-            text = str(value)
-            found += [flag, text.split(" ")[0] if name in ("kv_cache_dtype", "dtype") else text]
-    if row.get("enforce_eager"):
-        found.append("--enforce-eager")
-    extra = row.get("other_flags")
-    try:
-        decoded = json.loads(extra) if isinstance(extra, str) else {}
-    except ValueError:
-        decoded = {}
-    for name, flag in EXTRA.items():
-        if isinstance(decoded, dict) and decoded.get(name) is not None:
-            found.append(flag if decoded[name] else flag.replace("--", "--no-", 1))
-    words = extra if isinstance(extra, str) else ""
-    if "no-enable-prefix-caching" in words:
-        found.append("--no-enable-prefix-caching")
-    if (pinned := re.search(r"explicit (\d+) GiB KV pool", words)) is not None:
-        found += ["--kv-cache-memory-bytes", f"{pinned[1]}G"]
-    if (drafter := re.search(r"\b(MTP|DFlash|DSpark|EAGLE-?3|EAGLE)\d?\b", words, re.IGNORECASE)) is not None:
-        drafts = re.search(r"\bn=(\d+)", words)
-        speculation: dict[str, Any] = {"method": drafter[1].lower().replace("-", "")}
-        found += ["--speculative-config", json.dumps(speculation | ({"num_speculative_tokens": int(drafts[1])} if drafts else {}))]
-    return found
-
-
-def version_by_log(row: dict[str, Any]) -> str:
-    """Where no version is stated: old if the logged tokens are not concurrency times length (so before 0.20.1), else the newest."""
-    ratio = row["derived"].get("tokens_over_concurrency_x_len")
-    if row.get("engine") == "V0":
-        return OLD
-    return "0.19.0" if ratio is not None and not 0.97 < ratio < 1.03 else NEWEST
-
-
-def request_of(row: dict[str, Any], configs: Path) -> PlanRequest:
-    """The row as a request.
-
-    Errors: InputError where the model's configuration is not there or cannot be read.
-    """
-    if row.get("config_file"):
-        path = configs / Path(row["config_file"]).name
-        model = read_architecture(json.loads(path.read_text()), path.name)
-    elif (listed := find_model(row.get("model") or "")) is not None:
-        model = read_architecture(listed.config, listed.name)
-    else:
-        raise InputError("the row names no model configuration, and the built-in catalogue has none of that name")
-    stated = parse_version(row.get("vllm_version"))
-    version = stated or parse_version(version_by_log(row))
-    assert version is not None
-    gpu, memory = row.get("gpu"), row.get("gpu_mem_gib")
-    card = find_card(gpu) if gpu else None
-    environment = {"VLLM_USE_V1": "0"} if row.get("engine") == "V0" else {}
-    config = resolve(args=arguments(row), env=environment, version=version, gpu=gpu, gpu_memory_gib=memory)
-    # A whole number of GiB is the card's name, not what the engine saw.
-    seen = memory if memory is not None and (memory != int(memory) or card is None) else None
-    return PlanRequest(
-        model, row.get("model") or "", version, config, card, int(seen * GIB) if seen else None, version_assumed=stated is None
-    )  # fmt: skip
-
-
 def answer(row: dict[str, Any], configs: Path, constants: MemoryModel = FITTED) -> Answer:
     """Both plans for a row."""
     try:
@@ -133,8 +49,10 @@ def answer(row: dict[str, Any], configs: Path, constants: MemoryModel = FITTED) 
     found = Answer(row)
     observed = row["observed"].get("available_kv_gib")
     try:
-        blocks = row["observed"].get("num_gpu_blocks")
-        if observed is not None and observed > 0:
+        blocks, tokens = row["observed"].get("num_gpu_blocks"), row["observed"].get("kv_tokens")
+        if row.get("given") == "tokens":
+            found.given = plan(replace(request, memory_bytes=None, card=None, measured=Measured("the logged tokens", tokens=tokens)))
+        elif observed is not None and observed > 0:
             found.given = plan(replace(request, available_kv_bytes=int(observed * GIB)))
         elif observed is None and blocks:
             found.given = plan(replace(request, available_kv_bytes=0, measured=Measured("num_gpu_blocks of the row", blocks=blocks)))
@@ -232,14 +150,17 @@ def report(answers: list[Answer], reasons: dict[str, str], peers: dict[str, dict
     lines.append(f"plain rows, PP 1: kvCacheTokens within 1 % for {len(good)} of {len(plain)}")
     fine = [r for r in mixed if abs(r["concurrency"]) <= 0.02]
     lines.append(f"hybrid rows: maxConcurrency within 2 % for {len(fine)} of {len(mixed)}")
-    lines.append("")
+    told = [r for r in mixed if not reasons.get(r["id"], "").startswith("not stated")]
+    left = ", ".join(f"{r['id']} {r['concurrency']:+.1%}" for r in mixed if r not in told)
+    lines.append(f"hybrid rows that state what decides: {sum(1 for r in told if r in fine)} of {len(told)}; left out here: {left}")
+    lines += ["", "exceptions:"]
     for r in rows:
         worst = r["tokens"] if r["plain"] else r["concurrency"]
         limit = 0.01 if r["plain"] else 0.02
         if worst is not None and abs(worst) > limit:
             lines.append(f"- {r['id']} ({r['model']}): {worst:+.1%}. {reasons.get(r['id'], 'no reason known')}")
     lines += ["", "rows without an answer:"]
-    lines += [f"- {a.row['id']}: {a.why}" for a in answers if a.given is None and a.why]
+    lines += [f"- {a.row['id']}: {reasons.get(a.row['id'], a.why)}" for a in answers if a.given is None and a.why]
     two = [a for a in answers if eligible_for_two(a)]
     strict = [a for a in two if a.row.get("gpu_memory_utilization") is not None]
     lines += ["", "## Part 2: given model, card, flags and version", ""]
@@ -321,7 +242,8 @@ def main() -> int:
     asked.add_argument("--peers", action="store_true", help="ask other planners too, in an environment of their own (made on first use)")
     asked.add_argument("--peers-python", type=Path, help="the interpreter of an environment that has them")
     given = asked.parse_args()
-    rows = [json.loads(line) for line in given.cases.read_text().splitlines() if line.strip()]
+    beside = {"beside": str(given.cases.parent)}
+    rows = [json.loads(line) | beside for line in given.cases.read_text().splitlines() if line.strip()]
     answers = [answer(row, given.configs) for row in rows]
     with given.out.open("w") as file:
         for found in answers:

@@ -102,6 +102,28 @@ def _full(block: int, heads: int, dim: int) -> list[Any]:
     return ["FullAttentionSpec", {"block_size": block, "num_kv_heads": heads, "head_size": dim, "dtype": "bfloat16"}]
 
 
+def _window(block: int, heads: int, dim: int, window: int) -> list[Any]:
+    fields = {"block_size": block, "num_kv_heads": heads, "head_size": dim, "dtype": "bfloat16", "sliding_window": window}
+    return ["SlidingWindowSpec", fields]
+
+
+def latent_windows(window_layers: int, block: int) -> dict[str, Any]:
+    """Latents, and a drafter with windows whose pages do not divide theirs: the engine keeps everything as full attention."""
+    described = _TEXT | {
+        "architectures": ["DeepseekV3ForCausalLM"], "num_hidden_layers": 12, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
+        "qk_nope_head_dim": 128, "v_head_dim": 128,
+    }  # fmt: skip
+    kinds = ["sliding_attention"] * window_layers + ["full_attention"] * (5 - window_layers)
+    drafter = _DFLASH | {"layer_types": kinds, "sliding_window": 2048}
+    layers = [_latent(block, False)] * 12
+    layers += [_window(block, 8, 128, 2048) if kind == "sliding_attention" else _full(block, 8, 128) for kind in kinds]
+    return {
+        "family": "latent-window-draft", "described": described, "specs": [layers], "availableBytes": [8 * 2**30],
+        "draft": ["dflash", 4, drafter],
+        "flags": {"maxModelLen": 65_536, "maxNumBatchedTokens": 4096, "blockSize": block},
+    }  # fmt: skip
+
+
 def gated_delta(mode: str, drafts: int, drafter: dict[str, Any] | None) -> dict[str, Any]:
     """Gated delta nets with a drafter: one module of multi-token prediction, or five layers of another shape (DFlash)."""
     described = _TEXT | {
@@ -119,7 +141,11 @@ def gated_delta(mode: str, drafts: int, drafter: dict[str, Any] | None) -> dict[
         "page_size_padded": block * row, "mamba_cache_mode": mode, "num_speculative_blocks": drafts,
     }]  # fmt: skip
     layers = [_full(block, 4, 256) if (i + 1) % 4 == 0 else mamba for i in range(64)]
-    layers += [_full(block, 8, 128)] * 5 if drafter is not None else [_full(block, 4, 256)]
+    if drafter is None:
+        layers += [_full(block, 4, 256)]
+    else:
+        kinds = drafter.get("layer_types", ["full_attention"] * 5)
+        layers += [_full(block, 8, 128) if kind == "full_attention" else _window(block, 8, 128, 2048) for kind in kinds]
     return {
         "family": "gated-delta-draft", "described": described, "specs": [layers], "availableBytes": [20 * 2**30],
         "draft": ["dflash" if drafter is not None else "mtp", drafts, drafter],
@@ -148,6 +174,7 @@ def windowed_eagle() -> dict[str, Any]:
 
 
 _DFLASH = _TEXT | {"architectures": ["DFlashDraftModel"], "num_hidden_layers": 5, "num_key_value_heads": 8, "head_dim": 128}
+_WINDOWED_DFLASH = _DFLASH | {"layer_types": ["sliding_attention"] * 4 + ["full_attention"], "sliding_window": 2048}
 
 
 def cases() -> list[dict[str, Any]]:
@@ -168,5 +195,10 @@ def cases() -> list[dict[str, Any]]:
         gated_delta("align", 1, None),
         gated_delta("align", 4, None),
         gated_delta("align", 5, _DFLASH),
+        gated_delta("align", 5, _WINDOWED_DFLASH),
+        gated_delta("none", 7, _WINDOWED_DFLASH),
+        latent_windows(5, 64),
+        latent_windows(4, 64),
+        latent_windows(0, 64),
         windowed_eagle(),
     ]

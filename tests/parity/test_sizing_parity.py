@@ -22,10 +22,10 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 VLLM = ROOT / ".vllm"
 sys.path.insert(0, str(ROOT))
-from tests.parity import hand_specs, random_models  # noqa: E402
+from tests.parity import hand_specs, listed_models, random_models  # noqa: E402
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not (VLLM / "READY").exists(), reason="the real vLLM is not set up: make vllm")]
-COUNT, SEED = 105, 20261121
+COUNT, LISTED, SEED = 105, 16, 20261121
 
 
 def ask_vllm(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -90,6 +90,16 @@ def test_random_models_get_what_vllm_allocates(capsys: pytest.CaptureFixture[str
         print(f"\n{equal} of {len(cases)} random models equal, {len(unbuilt)} not built by vLLM on CPU: {names}")
     assert not wrong, "\n".join(wrong)
     assert equal >= 85, "\n".join(unbuilt)
+
+
+def test_published_models_get_what_vllm_allocates(capsys: pytest.CaptureFixture[str]) -> None:
+    cases = listed_models.sample(LISTED, SEED)
+    wrong, unbuilt, equal = disagreements(cases, ask_vllm(cases))
+    with capsys.disabled():
+        names = sorted({line.split()[1] for line in unbuilt})
+        print(f"\n{equal} of {len(cases)} published models equal, {len(unbuilt)} not built by vLLM on CPU: {names}")
+    assert not wrong, "\n".join(wrong)
+    assert equal >= LISTED // 2, "\n".join(unbuilt)
 
 
 def test_hand_made_specs_get_what_vllm_allocates(capsys: pytest.CaptureFixture[str]) -> None:

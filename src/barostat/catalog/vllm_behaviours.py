@@ -30,7 +30,6 @@ _BEHAVIOURS: tuple[Behaviour, ...] = (
     Behaviour("chunked-prefill-default", "0.8.0", "chunked prefill is on for generative models"),
     Behaviour("chunked-prefill-forced", "0.8.0", "chunked prefill cannot be switched off for generative models", until="0.11.1"),
     Behaviour("kv-connectors", "0.9.0", "the V1 scheduler takes KV blocks from other engines (WAITING_FOR_REMOTE_KVS)"),
-    Behaviour("preemptions-in-stats-line", "0.11.1", "the statistics line of the log counts preemptions"),
     Behaviour("preemption-warning", "0.0.0", "V0 warns at the first and every 50th preemption", until="0.11.0"),
     Behaviour("async-scheduling-default", "0.14.0", "two batches in flight; blocks are freed one step later"),
     Behaviour("auto-model-length", "0.14.0", "--max-model-len auto takes the longest length of which one request fits"),

@@ -14,6 +14,7 @@ from barostat.core.errors import InputError
 from barostat.core.units import GIB, gib
 from barostat.core.version import EngineVersion
 from barostat.judge.sizing_flags import Sized, deployment_of
+from barostat.judge.speculation import published_of
 from barostat.kv.architecture import Architecture
 from barostat.kv.build_specs import check_parallelism
 from barostat.kv.deployment import Deployment
@@ -104,12 +105,15 @@ def plan(request: PlanRequest) -> CapacityPlan:
 
     Errors: InputError for flags that the engine refuses, or where neither memory nor a card nor a pool is known.
     """
-    model = request.model
+    model, stated = request.model, request.drafter
+    request = replace(request, drafter=stated or published_of(request.model_name, request.config))
     capability = _capability(request.card)
     sized = deployment_of(model, request.config, request.version, capability, is_cpu=request.is_cpu, drafter=request.drafter)
     check_parallelism(model, sized.flags)
     layout = lay_out(model, sized.flags)
     notes = [*model.notes, *sized.assumptions, *request.config.problems]
+    if request.drafter is not stated:
+        notes.append("the drafter's shape is the published one's, of the built-in catalogue: --draft-model-config for another")
     if sized.flags.dp > 1:
         notes.append(f"data parallel: each of the {sized.flags.dp} engines has a pool of its own; the numbers are one engine's")
     if request.version_assumed:
@@ -236,7 +240,7 @@ def _measured_blocks(layout: Layout, measured: Measured, length: int) -> int | N
     """The engine's blocks: as it says, or back from the tokens that it logs."""
     if measured.blocks is not None or not measured.tokens or not layout.groups:
         return measured.blocks
-    if layout.flags.version.at_least("0.20.1") and layout.flags.generation == "V1":
+    if layout.flags.logs_tokens_of_requests:
         return round(measured.tokens / length * layout.blocks_per_request(length))
     smallest = min(group.block_tokens for group in layout.groups)
     return measured.tokens // (smallest * layout.flags.dcp) * len(layout.groups)

@@ -8,6 +8,7 @@ from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
 from barostat.judge.speculation import Speculation, speculation_of
+from barostat.judge.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
 from barostat.kv.architecture import Architecture, Compressed, Indexer
 from barostat.kv.deployment import NEWEST_KNOWN, Deployment
 from barostat.kv.draft import NO_DRAFT, Draft
@@ -58,8 +59,14 @@ def deployment_of(
     block_flag = config.number("block_size")
     given_block = config.get("block_size")
     block = int(block_flag) if block_flag and given_block and given_block.certain else _block(model, version, capability, is_cpu)
-    speculation = speculation_of(model, config, drafter)
+    speculation = speculation_of(model, config, drafter, version)
     notes.extend(speculation.notes)
+    drafts = speculation.draft.tokens
+    caching = prefix_caching_default(model, version)
+    if caching or is_given(config, "enable_prefix_caching"):
+        caching = _switch(config, "enable_prefix_caching", True)
+    else:
+        notes.append(f"prefix caching is off by default for models with states in vLLM {version}; --enable-prefix-caching costs memory")
     flags = Deployment(
         version=version,
         max_model_len=length,
@@ -73,12 +80,14 @@ def deployment_of(
         kv_cache_dtype=kv_dtype,
         block_size=block,
         async_scheduling=_async(config, version, speculation),
-        prefix_caching=_switch(config, "enable_prefix_caching", True),
+        prefix_caching=caching,
         hybrid_manager=not _switch(config, "disable_hybrid_kv_cache_manager", is_cpu),
         mamba_cache_dtype=_text(config, "mamba_cache_dtype", "auto"),
         mamba_ssm_cache_dtype=_text(config, "mamba_ssm_cache_dtype", "auto"),
+        mamba_cache_mode=state_mode(model, config, version, prefix_caching=caching, drafts=drafts),
+        state_chunk_tokens=state_chunk_tokens(model),
         num_gpu_blocks_override=_whole(config, "num_gpu_blocks_override"),
-        num_speculative_tokens=speculation.draft.tokens,
+        num_speculative_tokens=drafts,
         draft=speculation.draft.layers,
         retained_tokens=speculation.draft.retained_tokens,
         generation="V0" if version.before("0.8.0") or (version.before("0.11.0") and not _switch(config, "VLLM_USE_V1", True)) else "V1",
@@ -164,9 +173,9 @@ def _block(model: Architecture, version: EngineVersion, capability: float, is_cp
 
 def _async(config: EngineConfig, version: EngineVersion, speculation: Speculation) -> bool:
     """Whether the scheduler runs ahead: as set, else by the version unless the way of speculating forbids it."""
-    found = config.get("async_scheduling")
-    given = found is not None and found.provenance != "version-default"
-    return _switch(config, "async_scheduling", version.at_least("0.14.0")) and (given or speculation.keeps_async)
+    return _switch(config, "async_scheduling", version.at_least("0.14.0")) and (
+        is_given(config, "async_scheduling") or speculation.keeps_async
+    )
 
 
 def _switch(config: EngineConfig, name: str, default: bool) -> bool:

@@ -6,9 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from barostat.catalog.drafters import DFLASH_USUAL_DRAFTS, published_drafter
 from barostat.core.config import EngineConfig
+from barostat.core.version import EngineVersion
 from barostat.kv.architecture import Architecture
 from barostat.kv.draft import WITHOUT_ASYNC, Draft, draft_of
+from barostat.kv.read_architecture import read_architecture
 
 _BY_NAME = ("dflash", "dspark", "eagle3", "eagle", "medusa", "mlp_speculator", "mtp")
 
@@ -23,16 +26,33 @@ class Speculation:
     notes: tuple[str, ...] = ()
 
 
-def speculation_of(model: Architecture, config: EngineConfig, drafter: Architecture | None) -> Speculation:
-    """What the engine's --speculative-config amounts to; nothing where it has none."""
+def speculation_of(
+    model: Architecture, config: EngineConfig, drafter: Architecture | None, version: EngineVersion | None = None
+) -> Speculation:
+    """What the engine's --speculative-config amounts to; nothing where it has none.
+
+    Before 0.26.0 the windowed layers of a block drafter ran, and were kept, as full attention (vLLM's pull requests 40898 and 46104).
+    """
     decoded, notes = _decoded(config)
     if decoded is None:
         return Speculation(Draft(tokens=_whole(config.number("num_speculative_tokens")) or 0), notes=notes)
     name = named_drafter(config)
     method = _method(decoded, name, drafter)
-    draft = draft_of(model, method, _whole(decoded.get("num_speculative_tokens")), drafter)
+    tokens = _whole(decoded.get("num_speculative_tokens"))
+    if tokens is None and method == "dflash":
+        tokens = DFLASH_USUAL_DRAFTS
+        notes = (*notes, f"num_speculative_tokens is not given, and DFlash needs it: {tokens} are assumed, as most launch lines say")
+    draft = draft_of(model, method, tokens, drafter, windows=version is None or version.at_least("0.26.0"))
     keeps = method not in WITHOUT_ASYNC and decoded.get("disable_padded_drafter_batch") is not True
     return Speculation(draft, name, keeps, (*notes, *draft.notes))
+
+
+def published_of(model_name: str, config: EngineConfig) -> Architecture | None:
+    """The published drafter that the configured method uses with this model, None where none is on record or none is configured."""
+    decoded, _ = _decoded(config)
+    method = _method(decoded, named_drafter(config), None) if decoded is not None else ""
+    found = published_drafter(model_name, method)
+    return read_architecture(found.config, found.name) if found is not None else None
 
 
 def named_drafter(config: EngineConfig) -> str:

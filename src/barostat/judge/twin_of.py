@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from barostat.core.errors import InputError
 from barostat.judge.plan import CapacityPlan
+from barostat.kv.layer_spec import LayerSpec
 from barostat.kv.quantization import weight_format
 from barostat.kv.weights import weight_bytes
 from barostat.twin.latency import LinearPace
@@ -15,22 +16,16 @@ _BANDWIDTH_RATIO = 0.75
 _COMPUTE_RATIO = 0.5
 _STEP_S = 0.002
 _ERROR_RATIO = 0.3
+# The state before and the one now. More are held for drafts, or for checkpoints inside a chunk of a prompt.
+_MOVING_STATES = 2
 
 
 def settings_of_plan(plan: CapacityPlan) -> Settings:
     """The planned engine as the twin's scheduler sees it.
 
-    Errors: InputError for caches that the twin does not model (states, chunks), and for what the engine would refuse.
+    Errors: InputError for caches that the twin does not model, and for what the engine would refuse.
     """
-    groups = []
-    for group in plan.layout.groups:
-        spec = group.layers[0][1]
-        if spec.kind in ("full", "latent"):
-            groups.append(KvGroup(group.block_tokens))
-        elif spec.kind in ("window", "window-latent") and spec.reach_tokens:
-            groups.append(KvGroup(group.block_tokens, spec.reach_tokens))
-        else:
-            raise InputError(f"the twin models full attention and sliding windows, not {spec.kind}", plan.request.model_name)
+    groups = tuple(_group(plan, group.block_tokens, group.layers[0][1]) for group in plan.layout.groups)
     flags, config = plan.flags, plan.request.config
     active, watermark = config.number("max_num_active_seqs"), config.number("watermark")
     queued, queued_tokens = config.number("max_num_queued_reqs"), config.number("max_num_queued_tokens")
@@ -38,7 +33,7 @@ def settings_of_plan(plan: CapacityPlan) -> Settings:
     return for_version(
         Settings(
             kv_blocks=plan.pool.blocks,
-            groups=tuple(groups),
+            groups=groups,
             max_model_len=flags.max_model_len,
             max_num_seqs=flags.max_num_seqs,
             max_num_batched_tokens=flags.max_num_batched_tokens,
@@ -52,6 +47,31 @@ def settings_of_plan(plan: CapacityPlan) -> Settings:
             max_queued_tokens=None if queued_tokens is None else int(queued_tokens),
         ),
         str(plan.request.version),
+    )
+
+
+def _group(plan: CapacityPlan, block_tokens: int, spec: LayerSpec) -> KvGroup:
+    """One group of layers as the scheduler sees it: what of a request's tokens it holds."""
+    flags, name = plan.flags, plan.request.model_name
+    if spec.kind in ("full", "latent"):
+        return KvGroup(block_tokens)
+    if spec.kind in ("window", "window-latent") and spec.reach_tokens:
+        return KvGroup(block_tokens, spec.reach_tokens)
+    if spec.kind == "chunked" and spec.reach_tokens:
+        return KvGroup(block_tokens, chunk_tokens=spec.reach_tokens)
+    if spec.kind != "state":
+        raise InputError(f"the twin models full attention, sliding windows, local chunks and states, not {spec.kind}", name)
+    if not flags.prefix_caching and flags.state_mode == "none":
+        return KvGroup(block_tokens)  # one block of max_model_len tokens for a request
+    if not plan.request.version.at_least("0.32.0"):
+        raise InputError(f"how vLLM {plan.request.version} caches states is not known to the twin: say --no-enable-prefix-caching", name)
+    if flags.state_mode == "all":
+        return KvGroup(block_tokens, state="all")
+    if flags.state_mode == "align" and spec.states == _MOVING_STATES:
+        return KvGroup(block_tokens, state="align")
+    raise InputError(
+        f"states cached as here ({flags.state_mode}, {spec.states} blocks for a request) are not modelled: say --no-enable-prefix-caching",
+        name,
     )
 
 

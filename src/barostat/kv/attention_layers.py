@@ -34,8 +34,9 @@ def kv_heads_of(config: ConfigJson) -> int:
         return 1
     attn_config = config.mapping("attn_config")  # MPT and DBRX
     inner = attn_config.get("kv_n_heads")
-    default = inner if isinstance(inner, int) and inner > 0 else config.integer("num_attention_heads")
-    return config.integer("num_key_value_heads", default) or default
+    if own := config.integer("num_key_value_heads", 0):
+        return own
+    return inner if isinstance(inner, int) and inner > 0 else config.integer("num_attention_heads")
 
 
 def plain_layers(config: ConfigJson) -> list[Layer]:

@@ -98,6 +98,10 @@ def resolved_block_tokens(model: Architecture, flags: Deployment) -> tuple[int, 
     if largest_state == 0 or token_bytes == 0:
         return flags.block_size, 0
     smallest = flags.min_kernel_block_tokens
+    if flags.state_mode == "all":
+        step = lcm(flags.state_chunk_tokens, max(smallest, flags.block_size))
+        block = step * -(-largest_state // _int(step * token_bytes))
+        return block, _int(block * token_bytes)
     step = max(smallest, flags.block_size)
     if model.uses_mla and flags.version.at_least("0.14.0"):
         step = max(step, 128)
@@ -150,7 +154,7 @@ def layer_specs(layer: Layer, flags: Deployment, block_tokens: int, state_page_b
             case State():
                 page = max(state_page_bytes, state_bytes(cache, flags, flags.dtype))
                 states = _states(cache, flags)
-                block = block_tokens if flags.state_mode == "align" else flags.max_model_len
+                block = flags.max_model_len if flags.state_mode == "none" else block_tokens
                 specs.append(LayerSpec("state", block, page, states=states))
             case Cross():
                 page = _page(cache, flags, block_tokens)
@@ -164,7 +168,10 @@ def layer_specs(layer: Layer, flags: Deployment, block_tokens: int, state_page_b
 
 
 def _states(cache: State, flags: Deployment) -> int:
-    """Blocks of a state that one request holds: one running; with prefix caching one more to copy from, and Mamba-2's checkpoint (0.31)."""
+    """Blocks of a state that one request holds: one running; with prefix caching one more to copy from, and Mamba-2's checkpoint (0.31).
+    0: one for every block of tokens."""
+    if flags.state_mode == "all":
+        return 0
     if flags.state_mode == "none":
         return 1 + flags.num_speculative_tokens
     checkpoint = 1 if cache.kind == "mamba2" and flags.version.at_least("0.31.0") else 0

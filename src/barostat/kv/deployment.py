@@ -10,6 +10,9 @@ from barostat.kv.architecture import Layer
 
 NEWEST_KNOWN = "0.33.0"
 
+# How a state is cached: `none` keeps the running one; `align` one more per request, to copy from; `all` one for every block of tokens.
+StateMode = Literal["none", "align", "all"]
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
@@ -19,6 +22,7 @@ class Deployment:
     backend reads.
     `max_encoder_tokens`: only for models with an encoder. `num_speculative_tokens`: drafts per step. `draft`: the drafter's own
     layers, on the last pipeline stage. `retained_tokens`: kept behind every window for a chain of drafting modules.
+    `state_chunk_tokens`: what a state's block is a multiple of in mode `all`.
     `v2_runner`: the newer model runner keeps pp + 1 batches in flight.
     """
 
@@ -38,6 +42,8 @@ class Deployment:
     hybrid_manager: bool = True
     mamba_cache_dtype: str = "auto"
     mamba_ssm_cache_dtype: str = "auto"
+    mamba_cache_mode: StateMode | Literal["auto"] = "auto"
+    state_chunk_tokens: int = 2048
     num_gpu_blocks_override: int | None = None
     num_speculative_tokens: int = 0
     draft: tuple[Layer, ...] = ()
@@ -64,9 +70,14 @@ class Deployment:
         return batches * self.max_num_batched_tokens
 
     @property
-    def state_mode(self) -> Literal["none", "align"]:
-        """How states are cached: `align` keeps a second block per request for prefix caching.
+    def logs_tokens_of_requests(self) -> bool:
+        """True where the logged KV cache size is concurrency times length (since 0.20.1, not its development builds)."""
+        early = self.version.release == (0, 20, 1) and "dev" in self.version.text
+        return self.generation == "V1" and self.version.at_least("0.20.1") and not early
 
-        Prefix caching of states is the default for hybrids in 0.20 and later start-up logs; in 0.19 and before it was not.
-        """
-        return "align" if self.prefix_caching and self.version.at_least("0.20.0") else "none"
+    @property
+    def state_mode(self) -> StateMode:
+        """How states are cached, where no flag and no family says: with prefix caching as `align` since 0.15.0, else not at all."""
+        if self.mamba_cache_mode != "auto":
+            return self.mamba_cache_mode
+        return "align" if self.prefix_caching and self.version.at_least("0.15.0") else "none"

@@ -44,11 +44,11 @@ class Draft:
 NO_DRAFT = Draft()
 
 
-def draft_of(target: Architecture, method: str, tokens: int | None, drafter: Architecture | None) -> Draft:
+def draft_of(target: Architecture, method: str, tokens: int | None, drafter: Architecture | None, *, windows: bool = True) -> Draft:
     """The drafter of this method.
 
     `tokens`: as configured, None for the model's own number. `drafter`: the drafter's configuration, where it is a model of its own and
-    known.
+    known. `windows`: this version keeps to the windows of a block drafter.
     """
     if method in WITHOUT_LAYERS:
         return Draft(method, tokens or 1, notes=(f"speculative decoding by {method}: no drafter with a KV cache of its own",))
@@ -57,7 +57,7 @@ def draft_of(target: Architecture, method: str, tokens: int | None, drafter: Arc
     if method == "dspark" and drafter is None and any(isinstance(cache, Compressed) for layer in target.layers for cache in layer):
         return _dspark_stages(target, tokens)
     if drafter is not None:
-        layers = _block_drafter_layers(drafter) if method in ("dflash", "dspark") else drafter.layers
+        layers = _block_drafter_layers(drafter, windows) if method in ("dflash", "dspark") else drafter.layers
         said = f"the drafter's {len(layers)} layers ({method}) take their part of the pool"
         return Draft(method, tokens or _own_tokens(drafter), layers, notes=(said,))
     if method in ("eagle", "eagle3"):
@@ -146,7 +146,7 @@ def _dspark_stages(target: Architecture, tokens: int | None) -> Draft:
     return Draft("dspark", number, layers, copies_of=last, notes=(f"{count} DSpark stages take their part of the pool",))
 
 
-def _block_drafter_layers(drafter: Architecture) -> tuple[Layer, ...]:
+def _block_drafter_layers(drafter: Architecture, windows: bool) -> tuple[Layer, ...]:
     """Layers of a DFlash or DSpark drafter: windows only where its own configuration says so.
 
     Source: vLLM 0.32.0, qwen3_dflash._resolve_layer_attention.
@@ -164,7 +164,7 @@ def _block_drafter_layers(drafter: Architecture) -> tuple[Layer, ...]:
             layers.append(layer)
             continue
         by_type = any_window and index < len(types) and types[index] == "sliding_attention"
-        slides = by_type or (bool(own.get("use_swa")) and not any_window)
+        slides = windows and (by_type or (bool(own.get("use_swa")) and not any_window))
         shape = (first.kv_heads, first.key_dim, first.value_dim)
         layers.append((Window(*shape, window) if slides and window else Full(*shape),))
     return tuple(layers)

@@ -8,7 +8,7 @@ Source: vLLM 0.32.0, get_kv_cache_groups and what it calls.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from barostat.core.errors import InputError
@@ -19,6 +19,10 @@ Named = tuple[str, LayerSpec]
 
 # Above this ratio of the largest to the smallest count, groups take the smallest count. Source: vLLM 0.32.0.
 _PAD_UP_BELOW = 1.5
+
+# Since this version pages of different sizes lie side by side in a block; before, each size had a pool of its own per layer of the widest
+# group, and windows were padded to the latents' sizes. Source: vLLM's pull request 48993.
+DENSE_SINCE = "0.27.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,26 @@ def group_layers(layers: list[Named], flags: Deployment) -> list[Group]:
     if _is_uniform(layers):
         return [Group(tuple(layers))]
     if any(spec.role == "compressor" for _, spec in layers):
-        return _packed_groups(layers)
-    return _equal_page_groups(_equal_pages(layers))
+        return _packed_groups(_in_latent_pages(layers) if flags.version.before(DENSE_SINCE) else layers)
+    try:
+        equal = _equal_pages(layers)
+    except InputError:
+        if (whole := _all_as_full(layers, flags)) is None:
+            raise
+        return [Group(tuple(whole))]
+    return _equal_page_groups(equal)
+
+
+def _all_as_full(layers: list[Named], flags: Deployment) -> list[Named] | None:
+    """Latents beside windows of another shape (a drafter's, say), the windows kept as full attention; None where that does not help.
+
+    Source: vLLM 0.32.0, _try_get_full_allocation_fallback_groups.
+    """
+    kinds = {spec.kind for _, spec in layers}
+    if flags.version.before("0.32.0") or not {"latent", "window"} <= kinds or kinds & {"window-latent", "chunked"}:
+        return None
+    promoted = promote_to_full(layers)
+    return promoted if _is_uniform(promoted) else None
 
 
 def promote_to_full(layers: list[Named]) -> list[Named]:
@@ -147,6 +169,30 @@ def _packed_groups(layers: list[Named]) -> list[Group]:
         pattern = list(zip(*pages.values(), strict=False))
         groups.extend(Group(tuple(named for repeat in pattern[i::split] for named in repeat)) for i in range(split))
     return groups
+
+
+def _in_latent_pages(layers: list[Named]) -> list[Named]:
+    """Windows' pages padded to the next larger one of the latents."""
+    sizes = sorted({spec.page_bytes for _, spec in layers if spec.kind == "latent"})
+    padded: list[Named] = []
+    for name, spec in layers:
+        wider = next((size for size in sizes if size >= spec.page_bytes), spec.page_bytes)
+        padded.append((name, spec.padded(wider) if spec.kind == "window-latent" else spec))
+    return padded
+
+
+def separate_pool_bytes(groups: tuple[Group, ...]) -> int:
+    """Bytes of one block where every page size has pools of its own: as many as the group with most layers of that size."""
+    counts: Counter[int] = Counter()
+    for group in groups:
+        counts |= Counter(spec.page_bytes for _, spec in group.layers)
+    return sum(size * count for size, count in counts.items())
+
+
+def tuple_bytes(groups: tuple[Group, ...]) -> int:
+    """Bytes that the start-up check before 0.29 charged for a block: every page size of the latents, as often as any size repeats."""
+    repeats = max(max(Counter(spec.page_bytes for _, spec in group.layers).values()) for group in groups)
+    return repeats * sum({spec.page_bytes for group in groups for _, spec in group.layers if spec.kind == "latent"})
 
 
 def _by_page(bucket: list[Named]) -> dict[int, list[Named]]:

@@ -19,7 +19,8 @@ class LayerSpec:
 
     `block_tokens`: tokens a block of this layer covers. `page_bytes`: of one block, padding included. `reach_tokens`: window or chunk, 0
     for none.
-    `token_bytes`: page_bytes / block_tokens before padding (0 for states). `states`: blocks per request of a state.
+    `token_bytes`: page_bytes / block_tokens before padding (0 for states). `states`: blocks per request of a state,
+    0 for one per block of tokens.
     `retained_tokens`: kept behind a window for drafters that read ahead.
     `role` keeps apart layers that are alike in size but not in meaning.
     Source: vLLM 0.32.0, KVCacheSpec and its kinds.
@@ -62,7 +63,7 @@ class LayerSpec:
             case "chunked":
                 return ceil_div(min(self.reach_tokens + in_flight_tokens, length_tokens), self.block_tokens)
             case "state":
-                return self.states
+                return self.states or ceil_div(length_tokens, self.block_tokens)
             case "cross":
                 return ceil_div(self.encoder_tokens, self.block_tokens)
 
@@ -74,7 +75,7 @@ class LayerSpec:
             case "chunked":
                 return ceil_div(min(self.reach_tokens, length_tokens), self.block_tokens)
             case "state":
-                return 1
+                return 1 if self.states else ceil_div(length_tokens, self.block_tokens)
             case "cross":
                 return ceil_div(self.encoder_tokens, self.block_tokens)
             case _:

@@ -28,15 +28,16 @@ from barostat.kv.weights import weight_bytes
 class MemoryModel:
     """The fitted constants. Units: copies of a tensor, or bytes.
 
-    `sampler_copies`: float32 copies of the logits alive at once. `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the
-    hidden
-    activations. `moe_copies`: of the expert activations, kept beside the rest. `state_copies`: of a state layer's projections.
+    `sampler_copies`: float32 copies of the logits alive at once; `sorting_copies`: in an engine before 0.12 without FlashInfer.
+    `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the hidden activations.
+    `moe_copies`: of the expert activations, kept beside the rest. `state_copies`: of a state layer's projections.
     `tower_bytes`: a multimodal profile on top (`old_`: of V0).
     `single_bytes`, `linked_bytes`, `unlinked_bytes`: non-torch memory on one GPU, on several Hopper or newer data-centre GPUs, on
     several others.
     """
 
     sampler_copies: float = 3.62
+    sorting_copies: float = 10.0
     fixed_bytes: float = 0.05 * GIB
     forward_ffn: float = 3.0
     forward_hidden: float = 4.2
@@ -142,7 +143,11 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel) 
         else f"one forward of {flags.max_num_batched_tokens} tokens"
     )
     spread = max(unsure * peak, 0.1 * GIB)
-    return Estimate("activations", peak, max(0.0, peak - spread), peak + spread, source)
+    high = peak + spread
+    if flags.generation == "V1" and flags.version.before("0.12.0"):
+        high = max(high, constants.sorting_copies * logits + one_hidden + constants.fixed_bytes + experts)
+        source += "; at most what the sampler takes that sorts them, where FlashInfer is not installed"
+    return Estimate("activations", peak, max(0.0, peak - spread), high, source)
 
 
 # Tokens in one chunk of the scan over a state. Source: the chunked kernels of vLLM 0.32.0.

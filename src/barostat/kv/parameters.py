@@ -42,14 +42,24 @@ _UNGATED_TYPES = frozenset(
     )
 )
 
+# What 4-bit expert kernels round a rank's part of the width up to. Source: vLLM 0.32.0, as for the hidden size below.
+_KERNEL_WIDTH = 128
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Some parameters of one component."""
+    """Some parameters of one component. `padded_width`: each rank's part of this width is padded to what the kernel takes; 0: it is not."""
 
     component: Component
     count: int
     split: bool = True
+    padded_width: int = 0
+
+    def on_rank(self, tp: int) -> float:
+        """Parameters that each of `tp` ranks holds."""
+        if self.padded_width:
+            return self.count / self.padded_width * (ceil_div(ceil_div(self.padded_width, tp), _KERNEL_WIDTH) * _KERNEL_WIDTH)
+        return self.count / tp if self.split else self.count
 
 
 def layer_weights(model: Architecture, index: int) -> list[Weights]:
@@ -188,11 +198,6 @@ def _feed_forward(config: ConfigJson, model: Architecture, index: int) -> list[W
     return [Weights("mlp", projections * hidden * dense)] if dense else []
 
 
-def _padded(size: int) -> int:
-    """Rounded up to what the 4-bit expert kernels take."""
-    return ceil_div(size, 256) * 256
-
-
 def _mixture(config: ConfigJson, hidden: int, projections: int) -> list[Weights]:
     """Experts, shared experts and the router."""
     experts = config.integer("num_experts")
@@ -200,8 +205,11 @@ def _mixture(config: ConfigJson, hidden: int, projections: int) -> list[Weights]
     latent = config.integer("moe_latent_size", 0) or config.integer("routed_expert_hidden_size", 0)
     width = latent or hidden
     if "mxfp4" in str(config.mapping("quantization_config").get("quant_method", "")) or config.model_type == "gpt_oss":
-        width, inner = _padded(width), _padded(inner)
-    found = [Weights("experts", experts * projections * width * inner), Weights("router", hidden * experts, split=False)]
+        # What the 4-bit kernels take. Source: vLLM 0.32.0, mxfp4_round_up_hidden_size_and_intermediate_size of Marlin and TRT-LLM.
+        expert = Weights("experts", experts * projections * (ceil_div(width, 256) * 256) * inner, padded_width=inner)
+    else:
+        expert = Weights("experts", experts * projections * width * inner)
+    found = [expert, Weights("router", hidden * experts, split=False)]
     if latent:
         found.append(Weights("shared experts", 2 * hidden * latent, split=False))
     own = config.integer("moe_shared_expert_intermediate_size", 0) or config.integer("shared_expert_intermediate_size", 0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from barostat.core.units import ceil_div
 from barostat.kv.architecture import Architecture
 from barostat.kv.build_specs import layer_specs, resolved_block_tokens, stages
 from barostat.kv.deployment import Deployment
-from barostat.kv.groups import Group, Named, group_layers
+from barostat.kv.groups import DENSE_SINCE, Group, Named, group_layers, separate_pool_bytes, tuple_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,21 @@ class Layout:
     @property
     def block_bytes_by_stage(self) -> tuple[int, ...]:
         """Bytes that one block takes on one rank of each stage: the widest group's."""
+        if self.is_packed and self.flags.version.before(DENSE_SINCE):
+            return tuple(separate_pool_bytes(groups) for groups in self.by_stage)
         return tuple(max((group.page_bytes for group in groups), default=0) for groups in self.by_stage)
+
+    @property
+    def is_packed(self) -> bool:
+        """True where layers with pages of different sizes share a block (DeepSeek V4)."""
+        return any(spec.role == "compressor" for group in self.groups for spec in group.kinds)
 
     @property
     def charged_bytes(self) -> tuple[int, ...]:
         """Bytes that the start-up check reckons for one block on each stage. Before 0.15 each was charged the whole model (seen in
         0.14)."""
+        if self.is_packed and self.flags.version.before("0.29.0"):
+            return tuple(tuple_bytes(groups) if groups else 0 for groups in self.by_stage)
         whole = sum(self.block_bytes_by_stage) if len(self.by_stage) > 1 and self.flags.version.before("0.15.0") else 0
         return tuple(max(size, whole) for size in self.block_bytes_by_stage)
 
@@ -172,13 +182,18 @@ def _concurrency(layout: Layout, blocks: int, per_request: int, length: int) -> 
     """Requests of the model's length that fit. Until the hybrid manager came (0.9.1) it was tokens over length."""
     if layout.flags.generation == "V0" or layout.flags.version.before("0.9.1"):
         return blocks * layout.block_tokens / length if length else 0.0
+    if layout.is_packed and layout.flags.version.before(DENSE_SINCE):
+        in_flight, dcp = layout.flags.in_flight_tokens, layout.flags.dcp
+        needed = sum(group.page_bytes * group.blocks_per_request(in_flight, dcp, length) for group in layout.groups)
+        main = next((group for group in layout.groups if all(spec.kind == "latent" for spec in group.kinds)), layout.groups[0])
+        per_request = ceil_div(needed, main.page_bytes)
     return blocks / per_request if per_request else float("inf")
 
 
 def _logged_tokens(layout: Layout, blocks: int, concurrency: float, length: int) -> int:
     """The KV cache size that this version logs: since 0.20.1 concurrency times length, before blocks times block size."""
     flags = layout.flags
-    if flags.version.at_least("0.20.1") and flags.generation == "V1":
+    if flags.logs_tokens_of_requests:
         return int(concurrency * length)
     smallest = min(group.block_tokens for group in layout.groups)
     return blocks // len(layout.groups) * smallest * flags.dcp

@@ -43,8 +43,7 @@ def weight_bytes(model: Architecture, form: WeightFormat, tp: int, pp: int) -> W
         for index in layers:
             for weights in layer_weights(model, index):
                 parameters += weights.count
-                count = weights.count / tp if weights.split else weights.count
-                parts[weights.component] = parts.get(weights.component, 0.0) + count * form.bytes_of(weights.component)
+                parts[weights.component] = parts.get(weights.component, 0.0) + weights.on_rank(tp) * form.bytes_of(weights.component)
         first, last = number == 0, number == len(ranges) - 1
         if first or (last and tied):
             parts["embedding"] = ceil_div(padded, tp) * form.bytes_of("embedding")
@@ -66,7 +65,7 @@ def module_bytes(model: Architecture, index: int, count: int, form: WeightFormat
     """
     low = high = 0.0
     for weights in layer_weights(model, index):
-        on_rank = weights.count / tp if weights.split else weights.count
+        on_rank = weights.on_rank(tp)
         low += on_rank * form.bytes_of(weights.component)
         high += on_rank * form.plain_bytes
     joined = 2 * model.hidden_size**2 * form.plain_bytes

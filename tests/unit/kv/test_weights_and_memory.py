@@ -145,3 +145,20 @@ def test_a_model_is_found_by_its_short_name_and_close_ones_are_offered() -> None
 )
 def test_sizes_read_as_vllm_reads_them(text: str, size: int | None) -> None:
     assert parse_size_bytes(text) == size
+
+
+def test_mxfp4_experts_are_padded_per_rank() -> None:
+    """Logged by real engines: 65.97 GiB for the 120b on one GPU, 13.72 for the 20b, 17.22 for the 120b on each of four."""
+    for name, tp, logged in (("openai/gpt-oss-120b", 1, 65.97), ("openai/gpt-oss-20b", 1, 13.72), ("openai/gpt-oss-120b", 4, 17.22)):
+        read = model(name)
+        form = weight_format(read.config, read.text, None, "bfloat16", name)
+        assert weight_bytes(read, form, tp, 1).largest / GIB == pytest.approx(logged, rel=0.01)
+
+
+def test_an_early_engine_without_flashinfer_lies_within_the_interval() -> None:
+    """Logged by pip or conda installations: 7.3 GiB beside the weights with 1,024 rows of gpt-oss, 1.5 GiB with 256 of Qwen3-8B."""
+    for name, changes, logged in (("openai/gpt-oss-120b", {}, 7.3), ("Qwen/Qwen3-8B", {"max_num_seqs": 256}, 1.5)):
+        early, late = (activations(model(name), flags(version, **changes), FITTED) for version in ("0.11.0", "0.12.0"))
+        assert early.value < logged * GIB <= early.high
+        assert "FlashInfer" in early.source
+        assert late.high < logged * GIB

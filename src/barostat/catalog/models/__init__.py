@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from re import IGNORECASE, compile, sub
 
 # Names under which people and logs know the same weights.
 _ALIASES = {
@@ -13,6 +14,16 @@ _ALIASES = {
     "meta-llama/llama-3.3-70b-instruct": "meta-llama/Llama-3.1-70B-Instruct",
     "openai/gpt-oss": "openai/gpt-oss-20b",
 }
+
+# Successors of one and the same shape. Source: kaito-project/kaito's model table (64 layers, 5120, 24 heads, 4 KV heads of 256), and the
+# start-up logs in bench/sizing_public.yaml, of which the pools agree to the token.
+_SAME_SHAPE = {"qwen3.8-27b": "qwen3.6-27b"}
+
+# What a checkpoint's name says of its weights' format and not of its shape.
+_FORMAT = compile(
+    r"([-_.](nvfp4|mxfp4|fp8|fp4|int4|int8|4bit|8bit|awq|gptq|autoround|bnb|quantized|dynamic|block|static|w\d+a\d+|gs?\d+|bf16|mixed))+$",
+    IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +55,38 @@ def find_model(name: str) -> CatalogueModel | None:
     exact = [key for key in _rows() if key.lower() == wanted]
     if not exact:
         exact = [key for key in _rows() if key.lower().split("/")[-1] == wanted.split("/")[-1]]
-    if len(exact) != 1:
+    if len(exact) > 1:
         return None
+    if not exact:
+        return _sibling(name)
     source, config = _rows()[exact[0]]
     unpacked = _unpacked(config)
     assert isinstance(unpacked, dict)
     return CatalogueModel(exact[0], source, unpacked)
+
+
+def base_name(name: str) -> str:
+    """The name without organisation, remarks in parentheses and what it says of the weights' format."""
+    return str(_FORMAT.sub("", sub(r"\s*\(.*\)", "", name.strip().strip("/").lower()).split("/")[-1]))
+
+
+def _sibling(wanted: str) -> CatalogueModel | None:
+    """The model, by a checkpoint of the same name with weights of another format; None for none. That format is not taken over."""
+    base = base_name(wanted)
+    base = _SAME_SHAPE.get(base, base_name(_ALIASES.get(f"meta-llama/{base}", base)))
+    alike = sorted((key for key in _rows() if base_name(key) == base), key=lambda key: (len(key), key))
+    if not base or not alike:
+        return None
+    source, config = _rows()[alike[0]]
+    unpacked = _unpacked(config)
+    assert isinstance(unpacked, dict)
+    return CatalogueModel(wanted.strip().strip("/"), f"{source}, the shape of {alike[0]}", without_format(unpacked))
+
+
+def without_format(config: dict[str, object]) -> dict[str, object]:
+    """The shape alone: what is said of quantised weights is left out."""
+    kept = {key: value for key, value in config.items() if key not in ("quantization_config", "compression_config")}
+    return {key: without_format(value) if isinstance(value, dict) else value for key, value in kept.items()}
 
 
 def close_names(name: str, count: int = 4) -> tuple[str, ...]:
