@@ -1,14 +1,16 @@
 """How many request-steps per second: the twin beside the real scheduler of vLLM driven offline, in one run, on one core each.
 
-    python bench/twin.py [TRACES]        TRACES: a folder with azure2023_conv.csv.gz and mooncake_conversation.csv.gz
+    python bench/twin.py [TRACES] [--blis FOLDER]     TRACES: a folder with azure2023_conv.csv.gz and mooncake_conversation.csv.gz
 
 A request-step is one running request in one engine step. Seconds are of the process's own time, the best of three runs. The real
-scheduler (where `make vllm` has been run) takes the first rows of the same workload with the same settings. Prints one table and, last,
-one line of JSON with the ratios. Exits 1 if a promise is broken: 1e7 without prefix caching, 2e6 with it.
+scheduler (where `make vllm` has been run) takes the first rows of the same workload with the same settings; BLIS, where a built checkout
+is given, all rows of those without caching (bench/twin_peers.py). Prints one table and, last, one line of JSON with the ratios. Exits 1 if
+a promise is broken: 1e7 without prefix caching, 2e6 with it.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import random
@@ -21,6 +23,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from bench.twin_peers import blis  # noqa: E402
 
 from barostat.io.requests_file import read_requests  # noqa: E402
 from barostat.twin.forms import simulate  # noqa: E402
@@ -116,29 +120,40 @@ def _tokens(row: Row) -> list[int]:
 
 def main() -> int:
     """The table, then the ratios."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "traces"
-    ratios, broken = {}, []
+    parser = argparse.ArgumentParser(description="Request-steps per second of the twin, beside the real scheduler and BLIS.")
+    parser.add_argument("traces", nargs="?", type=Path, default=ROOT.parent / "shared" / "traces")
+    parser.add_argument("--blis", type=Path, help="a checkout of BLIS with the program `blis` built in it")
+    chosen = parser.parse_args()
+    ratios: dict[str, float] = {}
+    ratios_blis: dict[str, float] = {}
+    broken = []
     print(
-        f"{'workload':32} {'caching':>7} {'request-steps':>14} {'seconds':>8} {'per second':>11} {'real':>9} {'ratio':>7} {'preempted':>9}"
+        f"{'workload':32} {'caching':>7} {'request-steps':>14} {'seconds':>8} {'per second':>11} {'real':>9} {'ratio':>7}"
+        f" {'BLIS':>9} {'ratio':>7} {'preempted':>9}"
     )
-    for load in loads(folder):
+    for load in loads(chosen.traces):
         steps, seconds, preempted = ours(load)
         rate = steps / seconds
         caching = load.settings.prefix_caching
         beside = real(load)
         name = f"{load.name}, caching {'on' if caching else 'off'}"
-        told = ("-", "-")
+        told, told_blis = ("-", "-"), ("-", "-")
         if beside is not None:
             real_rate = beside[0] / beside[1]
             ratios[name] = round(rate / real_rate, 1)
             told = (f"{real_rate:.3g}", f"{rate / real_rate:.0f}x")
+        if chosen.blis is not None and not caching:
+            tokens, blis_s = blis(chosen.blis, load.settings, load.rows)
+            per_token = sum(row.output_tokens for row in load.rows) / seconds / (tokens / blis_s)
+            ratios_blis[name] = round(per_token, 1)
+            told_blis = (f"{tokens / blis_s:.3g}", f"{per_token:.0f}x")
         columns = f"{load.name:32} {'on' if caching else 'off':>7} {steps:14,} {seconds:8.2f} {rate:11.3g}"
-        print(f"{columns} {told[0]:>9} {told[1]:>7} {preempted:9,}", flush=True)
+        print(f"{columns} {told[0]:>9} {told[1]:>7} {told_blis[0]:>9} {told_blis[1]:>7} {preempted:9,}", flush=True)
         if rate < PROMISED[caching]:
             broken.append(f"{name}: {rate:.3g} request-steps/s, promised {PROMISED[caching]:.0g}")
     for line in broken:
         print(f"below the promise: {line}")
-    print(json.dumps({"ratioToRealScheduler": ratios}))
+    print(json.dumps({"ratioToRealScheduler": ratios, "ratioToBlis": ratios_blis}))
     return 1 if broken else 0
 
 

@@ -1,6 +1,7 @@
 """Runs inside the environment of the real vLLM: its own scheduler, step after step, on CPU, without a model.
 
-Reads one JSON case per line on stdin: {"settings": {...}, "groups": [[block tokens, window or null], ...], "rows": [...], "steps": most}.
+Reads one JSON case per line on stdin: {"settings": {...}, "groups": [[block tokens, window or null, chunk or null, mode of states], ...],
+"rows": [...], "steps": most}.
 Writes one JSON line per case: {"steps": [[step, [[id, tokens], ...], [preempted], running, waiting, [free block ids]], ...],
 "rejected": [[id, reason], ...], "finished": [[id, step], ...]}; for a case with "timed": {"requestSteps": n, "seconds": s}.
 A row is visible to the first step whose number is its arrival or more.
@@ -26,7 +27,14 @@ from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine.async_llm import AsyncLLM
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec, SlidingWindowSpec
+from vllm.v1.kv_cache_interface import (
+    ChunkedLocalAttentionSpec,
+    FullAttentionSpec,
+    KVCacheConfig,
+    KVCacheGroupSpec,
+    MambaSpec,
+    SlidingWindowSpec,
+)
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
@@ -56,6 +64,7 @@ def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any
     config.cache_config.enable_prefix_caching = settings["prefix_caching"]
     config.cache_config.block_size = groups[0][0]
     config.cache_config.num_gpu_blocks = settings["kv_blocks"]
+    config.cache_config.mamba_cache_mode = next((group[3] for group in groups if len(group) > 3 and group[3]), "none")
     pool = KVCacheConfig(
         num_blocks=settings["kv_blocks"],
         kv_cache_tensors=[],
@@ -70,10 +79,13 @@ def make(folder: Path, settings: dict[str, Any], groups: list[list[Any]]) -> Any
     )  # fmt: skip
 
 
-def _spec(block: int, window: int | None) -> Any:
-    if window is None:
-        return FullAttentionSpec(block_size=block, num_kv_heads=1, head_size=1, dtype=torch.float32)
-    return SlidingWindowSpec(block_size=block, num_kv_heads=1, head_size=1, dtype=torch.float32, sliding_window=window)
+def _spec(block: int, window: int | None, chunk: int | None = None, state: str = "") -> Any:
+    if state:
+        return MambaSpec(block_size=block, shapes=((1,),), dtypes=(torch.float32,), mamba_cache_mode=state)
+    one = {"block_size": block, "num_kv_heads": 1, "head_size": 1, "dtype": torch.float32}
+    if chunk is not None:
+        return ChunkedLocalAttentionSpec(**one, attention_chunk_size=chunk)
+    return FullAttentionSpec(**one) if window is None else SlidingWindowSpec(**one, sliding_window=window)
 
 
 def free_list(scheduler: Any) -> list[int]:

@@ -16,7 +16,36 @@ LAYOUTS: tuple[tuple[KvGroup, ...], ...] = (
     (KvGroup(16),), (KvGroup(4),), (KvGroup(8, 20),), (KvGroup(16), KvGroup(16, 40)), (KvGroup(8, 24), KvGroup(8)),
     (KvGroup(8), KvGroup(8, 16), KvGroup(8, 16)), (KvGroup(16), KvGroup(8, 30)), (KvGroup(8, 20), KvGroup(16)),
     (KvGroup(8, 12), KvGroup(8, 40)), (KvGroup(8), KvGroup(16, 33), KvGroup(8, 9)), (KvGroup(16, 50), KvGroup(16, 50)),
+    (KvGroup(8), KvGroup(8, chunk_tokens=32)), (KvGroup(16), KvGroup(16, chunk_tokens=40), KvGroup(16, chunk_tokens=40)),
+    (KvGroup(8), KvGroup(8, 20), KvGroup(8, chunk_tokens=24)), (KvGroup(8, chunk_tokens=16),),
 )  # fmt: skip
+STATES: tuple[tuple[KvGroup, ...], ...] = (
+    (KvGroup(16), KvGroup(16, state="align")), (KvGroup(8), KvGroup(8, state="align"), KvGroup(8, state="align")),
+    (KvGroup(32), KvGroup(32, state="align"), KvGroup(32, state="align"), KvGroup(32, state="align")), (KvGroup(16, state="align"),),
+    (KvGroup(16), KvGroup(16, state="all")), (KvGroup(8), KvGroup(8, state="all"), KvGroup(8, state="all")),
+    (KvGroup(8), KvGroup(8, 20), KvGroup(8, state="align")),
+)  # fmt: skip
+
+
+def state_case(seed: int) -> tuple[Settings, list[Row]]:
+    """A model with states: cached ones with prefix caching, in chunks of prompts; or one block of a request's length without."""
+    settings, _ = case(seed)
+    dice = random.Random(seed)
+    if dice.random() < 0.2:
+        count = dice.randint(1, 3)
+        groups = (KvGroup(16), *(KvGroup(settings.max_model_len) for _ in range(count)))
+        settings = _replaced(settings, groups=groups, prefix_caching=False, kv_blocks=settings.kv_blocks + count * settings.max_num_seqs)
+    else:
+        groups = dice.choice(STATES)
+        usable = dice.choice((dice.randint(1, 8), dice.randint(8, 40))) + ceil_div(settings.max_model_len, groups[0].block_tokens) * len(
+            groups
+        )
+        batched = max(settings.max_num_batched_tokens, settings.max_num_seqs)
+        settings = _replaced(
+            settings, groups=groups, prefix_caching=True, chunked_prefill=True, kv_blocks=usable + 1, max_num_batched_tokens=batched
+        )
+    check(settings)
+    return settings, _rows(dice, settings)
 
 
 def case(seed: int) -> tuple[Settings, list[Row]]:
@@ -68,10 +97,15 @@ def as_json(settings: Settings, rows: list[Row], steps: int) -> dict[str, Any]:
     plain = {name: getattr(settings, name) for name in Settings.__slots__ if name not in ("groups", "behaviour")}
     return {
         "settings": plain,
-        "groups": [[group.block_tokens, group.window_tokens] for group in settings.groups],
+        "groups": [[group.block_tokens, group.window_tokens, group.chunk_tokens, _state(settings, group)] for group in settings.groups],
         "rows": [{**asdict(row), "prompt_token_ids": list(row.prompt_token_ids or ())} for row in rows],
         "steps": steps,
     }
+
+
+def _state(settings: Settings, group: KvGroup) -> str:
+    """The mode of a group of states; one that is not cached is a block of the longest request."""
+    return group.state or ("none" if group.block_tokens == settings.max_model_len and not settings.prefix_caching else "")
 
 
 def ours(settings: Settings, rows: list[Row]) -> dict[str, Any]:

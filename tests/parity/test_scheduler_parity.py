@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from barostat.twin.settings import Settings
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.parity.scheduler_cases import as_json, case, ours  # noqa: E402
+from tests.parity.scheduler_cases import as_json, case, ours, state_case  # noqa: E402
 
 PYTHON = ROOT / ".vllm" / "bin" / "python"
 ORACLE = Path(__file__).with_name("oracle_scheduler.py")
@@ -39,8 +40,9 @@ def _real(cases: list[tuple[Settings, list[Row]]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seeds", [FIXED, range(BASE, BASE + FRESH)], ids=["fixed", "fresh"])
-def test_every_step_is_the_real_ones(seeds: range) -> None:
-    cases = [case(seed) for seed in seeds]
+@pytest.mark.parametrize("make", [case, state_case], ids=["attention", "states"])
+def test_every_step_is_the_real_ones(make: Callable[[int], tuple[Settings, list[Row]]], seeds: range) -> None:
+    cases = [make(seed) for seed in seeds]
     steps = preempted = 0
     for seed, one, real in zip(seeds, cases, _real(cases), strict=True):
         mine = ours(*one)

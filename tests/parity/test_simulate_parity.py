@@ -48,7 +48,7 @@ def _command(settings: Settings, trace: Path, steps: Path) -> list[str]:
 def _sayable(settings: Settings) -> bool:
     """The command line knows one full group and windows of the same block size."""
     first, *rest = settings.groups
-    return first.window_tokens is None and all(group.window_tokens and group.block_tokens == first.block_tokens for group in rest)
+    return first.is_full and all(group.window_tokens and group.block_tokens == first.block_tokens for group in rest)
 
 
 def test_the_command_line_writes_the_real_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,6 +116,10 @@ class BlockPool:
         found = self._by_key.get(key)
         return next(iter(found)) if isinstance(found, dict) else found
 
+    def key_of(self, block: int) -> int | None:
+        """The key under which the block is found; None where it is not."""
+        return self._key_of[block]
+
     def _forget(self, block: int) -> None:
         key = self._key_of[block]
         self._key_of[block] = None

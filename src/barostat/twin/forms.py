@@ -35,7 +35,7 @@ def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | Non
 
 
 def _one_full_group(settings: Settings) -> bool:
-    return len(settings.groups) == 1 and settings.groups[0].window_tokens is None
+    return len(settings.groups) == 1 and settings.groups[0].is_full
 
 
 def counts_say_all(settings: Settings, rows: Sequence[Row]) -> bool:

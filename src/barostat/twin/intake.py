@@ -5,15 +5,18 @@ Source: vLLM 0.32.0, AsyncLLM.check_admission (queue limits, 0.29.0 and later), 
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from barostat.twin.content import Contents
 from barostat.twin.request import Request, Row
 from barostat.twin.settings import Settings
 
 NS = 10**9
+# A client that was refused comes back no sooner than this, however short its pause.
+_AFTER_REFUSAL_NS = NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,20 @@ def arrival_ns(row: Row) -> int:
 
 
 class Intake:
-    """The rows still to come, in the order of arrival (rows of one instant in their given order)."""
+    """The rows still to come, in the order of arrival (rows of one instant in their given order, those that waited for another last)."""
 
     def __init__(self, settings: Settings, rows: Iterable[Row]) -> None:
         self._settings = settings
         self._contents = Contents(settings.hash_tokens)
-        self._rows = deque(sorted(((arrival_ns(row), row) for row in rows), key=lambda pair: pair[0]))
+        timed: list[tuple[int, Row]] = []
+        self._behind: dict[str, list[tuple[int, Row]]] = {}  # request -> rows that wait for its end, with their place among all rows
+        for place, row in enumerate(rows):
+            if row.after_id is None:
+                timed.append((arrival_ns(row), row))
+            else:
+                self._behind.setdefault(row.after_id, []).append((place, row))
+        self._rows = deque(sorted(timed, key=_when))
+        self._due: list[tuple[int, int, Row]] = []  # a heap of those whose turn has come
         self.rejections: list[Rejection] = []
         self.clamped = 0
         self.unfinished = 0
@@ -45,18 +56,25 @@ class Intake:
 
     @property
     def next_ns(self) -> int | None:
-        """When the next row arrives; None after the last."""
-        return self._rows[0][0] if self._rows else None
+        """When the next row arrives; None where none will unless another ends."""
+        if not self._due:
+            return self._rows[0][0] if self._rows else None
+        due = self._due[0][0]
+        return min(due, self._rows[0][0]) if self._rows else due
 
     def until(self, now_ns: int) -> list[tuple[int, Row, int]]:
         """What has arrived by now and was let in: (arrival, row, tokens that it will produce)."""
         arrived: list[tuple[int, Row, int]] = []
-        while self._rows and self._rows[0][0] <= now_ns:
-            at_ns, row = self._rows.popleft()
+        while (next_ns := self.next_ns) is not None and next_ns <= now_ns:
+            if self._rows and self._rows[0][0] == next_ns:
+                at_ns, row = self._rows.popleft()
+            else:
+                at_ns, _, row = heapq.heappop(self._due)
             output = self._output_limit(row)
             refused = self._refusal(row, output)
             if refused:
                 self.rejections.append(Rejection(row.request_id, row.arrival_s, *refused))
+                self._ended(row.request_id, at_ns, _AFTER_REFUSAL_NS)
                 continue
             self.unfinished += 1
             self.prefill_tokens += row.input_tokens
@@ -67,9 +85,18 @@ class Intake:
         """A request with such a prompt is through its prefill, as the front end sees it."""
         self.prefill_tokens -= prompt_tokens
 
-    def finished(self) -> None:
-        """One request is done."""
+    def finished(self, request_id: str, at_ns: int) -> None:
+        """One request is done: what waited for it has its time of arrival."""
         self.unfinished -= 1
+        if self._behind:
+            self._ended(request_id, at_ns, 0)
+
+    def _ended(self, request_id: str, at_ns: int, least_ns: int) -> None:
+        for place, row in self._behind.pop(request_id, ()):
+            arrives_ns = at_ns + max(arrival_ns(row), least_ns)
+            if arrives_ns <= row.latest_s * NS:
+                known = replace(row, arrival_s=arrives_ns / NS, after_id=None)
+                heapq.heappush(self._due, (arrives_ns, place, known))
 
     def _output_limit(self, row: Row) -> int:
         room = self._settings.max_model_len - row.input_tokens
@@ -106,3 +133,7 @@ class Intake:
             shared_keys=tuple(shared),
             groups=len(self._settings.groups),
         )
+
+
+def _when(timed: tuple[int, Row]) -> int:
+    return timed[0]

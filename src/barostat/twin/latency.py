@@ -9,14 +9,18 @@ from dataclasses import dataclass, replace
 from barostat.core.errors import InputError
 
 _NS = 1e9
-_NAMES = ("base", "prefill", "decode", "kv")
+_NAMES = ("base", "prefill", "decode", "kv", "pair", "front")
+_PARTS = 5
+_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class LinearPace:
-    """A step takes base + prefill x prompt tokens + decode x requests that decode + kv x cached tokens read.
+    """A step takes base + prefill x prompt tokens + decode x requests that decode + kv x cached tokens read + pair x pairs.
 
-    `error_ratio`: how far off a step's duration may be, as one standard deviation over the duration.
+    A pair is one prompt token and one token up to it: what makes the end of a long prompt dearer than its begin.
+    `error_ratio`: how far off a step's duration may be, as one standard deviation over the duration. `front_s`: what a client waits
+    beyond the steps, on the way to the scheduler and back; the same for all, so that it decides nothing and only adds to latencies.
     """
 
     base_s: float
@@ -25,11 +29,13 @@ class LinearPace:
     kv_token_s: float = 0.0
     error_ratio: float = 0.0
     source: str = "as given"
+    pair_s: float = 0.0
+    front_s: float = 0.0
 
-    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int) -> int:
+    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
         """The duration of such a step."""
         duration_s = self.base_s + self.prefill_token_s * prefill_tokens + self.decode_s * decodes + self.kv_token_s * kv_tokens
-        return max(1, round(duration_s * _NS))
+        return max(1, round((duration_s + self.pair_s * pairs) * _NS))
 
     def start_ns(self, arrival_ns: int) -> int:
         """An idle engine starts at once."""
@@ -44,7 +50,7 @@ class LinearPace:
         """Every step takes that many times as long: an end of the interval of a forecast."""
         return replace(
             self, base_s=self.base_s * factor, prefill_token_s=self.prefill_token_s * factor, decode_s=self.decode_s * factor,
-            kv_token_s=self.kv_token_s * factor,
+            kv_token_s=self.kv_token_s * factor, pair_s=self.pair_s * factor, front_s=self.front_s * factor,
         )  # fmt: skip
 
 
@@ -57,6 +63,7 @@ class StepSample:
     kv_tokens: float
     duration_s: float
     steps: float = 1.0
+    pairs: float = 0.0
 
 
 def parse_pace(text: str) -> LinearPace:
@@ -76,7 +83,8 @@ def parse_pace(text: str) -> LinearPace:
         values[name] = value
     if not values["base"]:
         raise InputError("base=SECONDS is needed: what a step takes before any work", "--latency")
-    return LinearPace(values["base"], values["prefill"], values["decode"], values["kv"])
+    base, prefill, decode, kv, pair, front = (values[name] for name in _NAMES)
+    return LinearPace(base, prefill, decode, kv, pair_s=pair, front_s=front)
 
 
 def fit(samples: Sequence[StepSample], source: str) -> LinearPace:
@@ -87,20 +95,67 @@ def fit(samples: Sequence[StepSample], source: str) -> LinearPace:
     usable = [sample for sample in samples if sample.duration_s > 0 and sample.steps > 0]
     if len(usable) < 2:
         raise InputError("at least two stretches with steps are needed to fit how long one takes", source)
-    # Scaled so that each column is about 1, and weighted so that short steps count as much as long ones.
-    columns = [[1.0, s.prefill_tokens, s.decodes, s.kv_tokens] for s in usable]
-    scales = [max(abs(row[place]) for row in columns) or 1.0 for place in range(4)]
-    weights = [math.sqrt(s.steps) / s.duration_s for s in usable]
-    rows = [[row[place] / scales[place] * weight for place in range(4)] for row, weight in zip(columns, weights, strict=True)]
-    targets = [s.duration_s * weight for s, weight in zip(usable, weights, strict=True)]
-    parts = [value / scale for value, scale in zip(_non_negative(rows, targets), scales, strict=True)]
+    # Scaled so that each column is about 1, and weighted so that short steps count as much as long ones: by what they are found to take,
+    # since by what they were seen to take, those that something held up would count for less, and all would seem faster than they are.
+    columns = [[1.0, s.prefill_tokens, s.decodes, s.kv_tokens, s.pairs] for s in usable]
+    scales = [max(abs(row[place]) for row in columns) or 1.0 for place in range(_PARTS)]
+    expected = [s.duration_s for s in usable]
+    parts = [0.0] * _PARTS
+    for _ in range(_ROUNDS):
+        weights = [math.sqrt(s.steps) / duration_s for s, duration_s in zip(usable, expected, strict=True)]
+        rows = [[row[place] / scales[place] * weight for place in range(_PARTS)] for row, weight in zip(columns, weights, strict=True)]
+        targets = [s.duration_s * weight for s, weight in zip(usable, weights, strict=True)]
+        parts = [value / scale for value, scale in zip(_non_negative(rows, targets), scales, strict=True)]
+        found = [sum(part * value for part, value in zip(parts, row, strict=True)) for row in columns]
+        expected = [max(new_s, s.duration_s / 10) for new_s, s in zip(found, usable, strict=True)]
     total = sum(s.steps for s in usable)
     off = sum(
         s.steps * (sum(part * value for part, value in zip(parts, row, strict=True)) / s.duration_s - 1) ** 2
         for s, row in zip(usable, columns, strict=True)
     )
+    base, prefill, decode, kv, pair = parts
+    return LinearPace(base, prefill, decode, kv, math.sqrt(off / total), source, pair)
+
+
+def fit_towards(samples: Sequence[StepSample], shares: tuple[float, float, float, float], source: str, pull: float = 0.1) -> LinearPace:
+    """The line nearest to the samples that divides a step of mean load as `shares` say, as far as the samples do not say otherwise.
+
+    `shares`: of the duration at the mean load, what each of the four parts has. `pull`: the weight of a share being wrong by 1 over the
+    weight of one sample being wrong by all of its duration. What no sample has any load of costs nothing.
+    Errors: InputError with fewer than 2 usable samples.
+    """
+    usable = [sample for sample in samples if sample.duration_s > 0 and sample.steps > 0]
+    if len(usable) < 2:
+        raise InputError("at least two stretches with steps are needed to fit how long one takes", source)
+    total = sum(s.steps for s in usable)
+    columns = [(1.0, s.prefill_tokens, s.decodes, s.kv_tokens) for s in usable]
+    weights = [s.steps / total * len(usable) for s in usable]
+    means = [sum(w * row[place] for w, row in zip(weights, columns, strict=True)) / len(usable) for place in range(4)]
+    typical_s = sum(w * s.duration_s for w, s in zip(weights, usable, strict=True)) / len(usable)
+    scales = [mean if mean > 0 else 1.0 for mean in means]
+    known = [share if mean > 0 else 0.0 for share, mean in zip(shares, means, strict=True)]
+    expected = [share / (sum(known) or 1.0) for share in known]
+    rows, targets = [], []
+    for weight, row, sample in zip(weights, columns, usable, strict=True):
+        root = math.sqrt(weight)
+        rows.append([root * value / scale * typical_s / sample.duration_s for value, scale in zip(row, scales, strict=True)])
+        targets.append(root)
+    # Prompts are pulled to their share; the rest of a step, however much it is, to the division expected of it.
+    strength = math.sqrt(pull)
+    rows.append([0.0, strength, 0.0, 0.0])
+    targets.append(strength * expected[1])
+    for place in (2, 3):
+        both = (expected[0] + expected[place]) or 1.0
+        rows.append([-strength * expected[place] / both, 0.0, 0.0, 0.0])
+        rows[-1][place] = strength * expected[0] / both
+        targets.append(0.0)
+    parts = [share * typical_s / scale for share, scale in zip(_non_negative(rows, targets), scales, strict=True)]
+    off = sum(
+        weight * (sum(part * value for part, value in zip(parts, row, strict=True)) / s.duration_s - 1) ** 2
+        for weight, row, s in zip(weights, columns, usable, strict=True)
+    )
     base, prefill, decode, kv = parts
-    return LinearPace(base, prefill, decode, kv, math.sqrt(off / total), source)
+    return LinearPace(base, prefill, decode, kv, math.sqrt(off / len(usable)), source)
 
 
 def _non_negative(rows: list[list[float]], targets: list[float]) -> list[float]:

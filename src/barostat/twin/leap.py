@@ -16,7 +16,7 @@ from barostat.twin.leap_state import LeapState, Mode, Mover
 from barostat.twin.leap_walk import Plan, plan_running, squeeze_running, walk_running
 from barostat.twin.outcome import DRY, Life, Outcome
 from barostat.twin.request import Row
-from barostat.twin.run import EverySteps, Pace
+from barostat.twin.run import EverySteps, Pace, attended
 from barostat.twin.settings import Settings
 
 _NEVER = 1 << 62
@@ -205,7 +205,7 @@ class Leaps:
         kv = state.base_sum + state.decodes * (clock + 1)
         for mover in plan.held_back:
             kv -= mover.base + clock + 1
-        prefill, single, tokens = 0, decodes, decodes
+        prefill, single, tokens, pairs = 0, decodes, decodes, 0
         for mover, count in plan.chunks:
             reached = mover.computed + count
             kv += reached
@@ -214,7 +214,8 @@ class Leaps:
                 single += 1
             else:
                 prefill += count
-        end = self._now_ns + self._pace.step_ns(prefill, single, kv)
+                pairs += attended(count, reached)
+        end = self._now_ns + self._pace.step_ns(prefill, single, kv, pairs)
         outcome.steps += 1
         outcome.request_steps += decodes + len(plan.chunks)
         outcome.scheduled_tokens += tokens
@@ -284,7 +285,7 @@ class Leaps:
         if len(ending) > 1:
             ending.sort(key=_admission)
         for mover in ending:
-            intake.finished()
+            intake.finished(mover.name, mover.life.finished_ns or 0)
             if mover.mode is Mode.ENDING:
                 state.release(mover, state.blocks_of(mover.computed), mover.computed // state.size, again=False)
                 del state.running[mover.seq]

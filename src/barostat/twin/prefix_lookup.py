@@ -1,10 +1,11 @@
 """The longest prefix of a request that every group still holds in the pool.
 
 Full attention needs every block from the start (scan from the left); a sliding window needs only the blocks that the window
-reaches back over (scan from the right). Groups of one kind are looked up together, full attention first; each may only shorten
-what the others found, until all agree.
+reaches back over (scan from the right), local chunks those of the last chunk, a state one block. Groups of one kind are looked up
+together, full attention first; each may only shorten what the others found, until all agree.
 
-Source: vLLM 0.32.0, HybridKVCacheCoordinator, FullAttentionManager and SlidingWindowManager (find_longest_cache_hit).
+Source: vLLM 0.32.0, HybridKVCacheCoordinator, FullAttentionManager, SlidingWindowManager,
+ChunkedLocalAttentionManager and MambaManager (find_longest_cache_hit).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def kinds(settings: Settings) -> tuple[_Kind, ...]:
     for index, group in enumerate(settings.groups):
         gathered.setdefault(group, []).append(index)
     found = [_Kind(group, tuple(ids)) for group, ids in gathered.items()]
-    return tuple(sorted(found, key=lambda kind: kind.group.window_tokens is not None))
+    return tuple(sorted(found, key=lambda kind: not kind.group.is_full))
 
 
 class PrefixLookup:
@@ -60,7 +61,7 @@ class PrefixLookup:
         self._groups = len(settings.groups)
         self._hash_tokens = settings.hash_tokens
         self._aligned_tokens = settings.aligned_tokens
-        self._one_pass = len(self._kinds) == 2 and self._kinds[0].group.window_tokens is None
+        self._one_pass = len(self._kinds) == 1 or (len(self._kinds) == 2 and self._kinds[0].group.is_full)
         self.nothing = Hit(tuple([] for _ in settings.groups), 0)
 
     def longest(self, key: Callable[[int], int], limit_tokens: int) -> Hit:
@@ -75,12 +76,9 @@ class PrefixLookup:
                 if kind.group in full_tokens:
                     current = min(current, full_tokens[kind.group])
                     continue
-                if kind.group.window_tokens is None:
-                    found = self._from_left(kind, key, current)
-                else:
-                    found = self._from_right(kind, key, current)
+                found = self._found(kind, key, current)
                 current = len(found[0]) * kind.group.block_tokens
-                if kind.group.window_tokens is None:
+                if kind.group.is_full:
                     current -= current % self._aligned_tokens
                     full_tokens[kind.group] = current
                 for index, table in zip(kind.ids, found, strict=True):
@@ -92,10 +90,26 @@ class PrefixLookup:
             if self._one_pass:
                 break
         for kind in self._kinds:
-            if kind.group.window_tokens is None:
+            if kind.group.is_full:
                 for index in kind.ids:
                     del blocks[index][ceil_div(hit, kind.group.block_tokens) :]
         return Hit(tuple(blocks), hit, longest if longest > hit else 0)
+
+    def _found(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int) -> list[list[int]]:
+        if kind.group.chunk_tokens is not None:
+            start = limit_tokens // kind.group.chunk_tokens * kind.group.chunk_tokens // kind.group.block_tokens
+            return self._from_left(kind, key, limit_tokens, start)
+        if kind.group.state:
+            return self._last(kind, key, limit_tokens)
+        return self._from_left(kind, key, limit_tokens) if kind.group.is_full else self._from_right(kind, key, limit_tokens)
+
+    def _last(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int) -> list[list[int]]:
+        """The latest state that is still there: one block, and nothing before it."""
+        for index in range(limit_tokens // kind.group.block_tokens - 1, -1, -1):
+            found = self._find(kind, key, index)
+            if found is not None:
+                return [[NULL_BLOCK] * index + [block] for block in found]
+        return [[] for _ in kind.ids]
 
     def _find(self, kind: _Kind, key: Callable[[int], int], index: int) -> list[int] | None:
         scale = kind.group.block_tokens // self._hash_tokens
@@ -108,9 +122,10 @@ class PrefixLookup:
             found.append(block)
         return found
 
-    def _from_left(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int) -> list[list[int]]:
-        tables: list[list[int]] = [[] for _ in kind.ids]
-        for index in range(limit_tokens // kind.group.block_tokens):
+    def _from_left(self, kind: _Kind, key: Callable[[int], int], limit_tokens: int, start: int = 0) -> list[list[int]]:
+        """Blocks from `start` on as long as they are there; what lies before is not looked at any more."""
+        tables: list[list[int]] = [[NULL_BLOCK] * start for _ in kind.ids]
+        for index in range(start, limit_tokens // kind.group.block_tokens):
             found = self._find(kind, key, index)
             if found is None:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -11,6 +12,8 @@ class Row:
     """One request of a workload. Without ids its prompt shares no prefix with any other.
 
     Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens that one of `hash_ids` stands for.
+    `after_id`: the request whose end this one waits for (a client's next, a session's next turn): it arrives `arrival_s` after that end,
+    and not at all where that would be later than `latest_s`.
     """
 
     request_id: str
@@ -22,6 +25,8 @@ class Row:
     hash_ids: tuple[int, ...] | None = None
     id_tokens: int | None = None
     session_id: str | None = None
+    after_id: str | None = None
+    latest_s: float = math.inf
 
 
 class State(IntEnum):
@@ -33,14 +38,22 @@ class State(IntEnum):
     FINISHED = 3
 
 
+@dataclass(slots=True)
+class Moving:
+    """A state that moves on with its request: the place of the one before in the table, and how many places need no look any more."""
+
+    last: int | None = None
+    retired: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """What the scheduler knows of one request. Mutable: the scheduler owns it.
 
     `tokens` = prompt and output so far; `computed_tokens` is advanced when a step is scheduled; `placeholders` are output tokens
-    scheduled and not yet known (asynchronous scheduling); `blocks[g]` is the block table of group g, 0 the null block, and
-    `hashed_blocks[g]` how many of its leading blocks have been offered to the prefix cache. `lost_tokens` is what the last preemption
-    threw away.
+    scheduled and not yet known (asynchronous scheduling); `blocks[g]` is the block table of group g, 0 the null block,
+    `hashed_blocks[g]` how many of its leading blocks have been offered to the prefix cache, `moving[g]` where its state is.
+    `lost_tokens` is what the last preemption threw away.
     """
 
     request_id: str
@@ -63,6 +76,7 @@ class Request:
     shared_boundary_tokens: int = 0
     blocks: list[list[int]] = field(default_factory=list)
     hashed_blocks: list[int] = field(default_factory=list)
+    moving: dict[int, Moving] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tokens = self.prompt_tokens

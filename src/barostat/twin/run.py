@@ -16,8 +16,11 @@ from barostat.twin.settings import Settings
 class Pace(Protocol):
     """How long a step takes, and when the next may start."""
 
-    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int) -> int:
-        """Duration of a step that computes so many prompt tokens and so many requests' next token, reading so many cached tokens."""
+    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
+        """Duration of a step that computes so many prompt tokens and so many requests' next token, reading so many cached tokens.
+
+        `pairs`: of a prompt token and a token up to it, which it attends to.
+        """
 
     def start_ns(self, arrival_ns: int) -> int:
         """When an idle engine starts its next step for a request that arrives then."""
@@ -27,15 +30,20 @@ class Pace(Protocol):
         """Duration of a step in which nothing is scheduled because all that runs waits for the step before."""
 
 
+def attended(tokens: int, reached: int) -> int:
+    """Pairs of one of the tokens that a request computes in a step and a token up to it; `reached` tokens are computed after it."""
+    return tokens * reached - tokens * (tokens - 1) // 2
+
+
 @dataclass(frozen=True, slots=True)
 class EverySteps:
     """Every step takes as long, and steps start at multiples of it: arrival times are step numbers."""
 
     each_ns: int
 
-    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int) -> int:
+    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
         """Always the same."""
-        del prefill_tokens, decodes, kv_tokens
+        del prefill_tokens, decodes, kv_tokens, pairs
         return self.each_ns
 
     def start_ns(self, arrival_ns: int) -> int:
@@ -152,13 +160,14 @@ class Steps:
             self._admitted(request, step)
         if not step.scheduled:
             return self._pace.empty_ns
-        prefill = decodes = kv = 0
+        prefill = decodes = kv = pairs = 0
         for request, count in step.scheduled.items():
             kv += request.computed_tokens
             if count == 1 and request in step.sampling:
                 decodes += 1
             else:
                 prefill += count
+                pairs += attended(count, request.computed_tokens)
         outcome.steps += 1
         outcome.request_steps += len(step.scheduled)
         outcome.scheduled_tokens += sum(step.scheduled.values())
@@ -169,7 +178,7 @@ class Steps:
             preempted = tuple(request.request_id for request in step.preempted)
             line = StepLine(self._number, self._now_ns, names, preempted, len(scheduler.running), len(scheduler.waiting), free)
             self._watch(line, scheduler)
-        duration_ns = self._pace.step_ns(prefill, decodes, kv)
+        duration_ns = self._pace.step_ns(prefill, decodes, kv, pairs)
         outcome.end_ns = self._now_ns + duration_ns
         return duration_ns
 
@@ -200,4 +209,4 @@ class Steps:
             request.last_token_ns = end_ns
         for request in taken.finished:
             self._lives.pop(request).finished_ns = end_ns
-            intake.finished()
+            intake.finished(request.request_id, end_ns)

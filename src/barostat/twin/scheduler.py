@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from barostat.twin.kv_cache import KvCache
+from barostat.twin.moving_state import chunk_end
 from barostat.twin.request import Request, State
 from barostat.twin.settings import Settings
 from barostat.twin.waiting import queue_for
@@ -50,10 +51,20 @@ class Scheduler:
         self.running: list[Request] = []
         self.waiting = queue_for(settings.policy, Request)
         self._by_priority = settings.policy == "priority"
+        self._state_tokens = next((group.block_tokens for group in settings.groups if group.state == "align"), 0)
 
     def add(self, request: Request) -> None:
         """The request waits."""
         self.waiting.add(request)
+
+    def abort(self, request: Request) -> None:
+        """The request, which runs or waits, is finished and holds nothing. What is under way for it is not taken in."""
+        if request.state is State.RUNNING:
+            self.running = [one for one in self.running if one is not request]
+        else:
+            self.waiting.remove(request)
+        request.state = State.FINISHED
+        self.kv.release(request)
 
     @property
     def unfinished(self) -> int:
@@ -63,6 +74,7 @@ class Scheduler:
     def schedule(self) -> Step:
         """The next step. Computed tokens are advanced at once: the step is taken to be under way."""
         step = Step()
+        self.kv.step_starts()
         budget = self._schedule_running(step, self.settings.max_num_batched_tokens, self._prefill_limit())
         if not step.preempted:
             self._admit(step, budget, self._prefill_limit())
@@ -74,6 +86,12 @@ class Scheduler:
         if self.settings.behaviour.lone_request_unthrottled and self.unfinished <= 1:
             return 0
         return self.settings.long_prefill_token_threshold
+
+    def _to_state(self, request: Request, start: int, count: int) -> int:
+        """The chunk, ended where the request's state can be kept."""
+        settings = self.settings
+        most = min(settings.max_num_batched_tokens, settings.long_prefill_token_threshold or settings.max_num_batched_tokens)
+        return chunk_end(request, start, count, self._state_tokens, most)
 
     def _schedule_running(self, step: Step, budget: int, limit: int) -> int:
         settings, running = self.settings, self.running
@@ -87,6 +105,8 @@ class Scheduler:
             if 0 < limit < count:
                 count = limit
             count = min(count, budget, settings.max_model_len - request.computed_tokens - 1)
+            if self._state_tokens and count > 0:
+                count = self._to_state(request, request.computed_tokens, count)
             if count <= 0:
                 index += 1
                 continue
@@ -142,6 +162,8 @@ class Scheduler:
             if not settings.chunked_prefill and count > budget:
                 break
             count = min(count, budget)
+            if self._state_tokens and not (count := self._to_state(request, hit.tokens, count)):
+                break
             if not self.kv.admit(request, count, hit, settings.watermark_blocks if self.running else 0):
                 break
             waiting.take()

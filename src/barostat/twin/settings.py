@@ -11,16 +11,39 @@ from barostat.core.units import ceil_div
 from barostat.core.version import EngineVersion, parse_version
 
 Policy = Literal["fcfs", "priority"]
+State = Literal["", "all", "align"]
 DEFAULT_VERSION = "0.32.0"
+_LARGEST = 2**31 - 1
+_MOST_BLOCKS = 50_000_000  # ten times what the largest node holds; each is a place in an array
 OLDEST = "0.12.0"  # before it a victim stayed in the step that preempted it
 
 
 @dataclass(frozen=True, slots=True)
 class KvGroup:
-    """Layers that share a block table. `window_tokens` is None for full attention, else the length of the sliding window."""
+    """Layers that share a block table: full attention, unless it has a sliding window, local chunks, or states.
+
+    `state`: of a request's recurrent state there is one per block (`all`), or one that moves on and stays behind where others may resume
+    (`align`). A state that is not cached at all (`none`) is one block of max_model_len tokens, as full attention has it.
+    Source: vLLM 0.32.0, SlidingWindowSpec, ChunkedLocalAttentionSpec, MambaSpec (mamba_cache_mode).
+    """
 
     block_tokens: int
     window_tokens: int | None = None
+    chunk_tokens: int | None = None
+    state: State = ""
+
+    @property
+    def is_full(self) -> bool:
+        """True if every token's block stays to the end."""
+        return self.window_tokens is None and self.chunk_tokens is None and not self.state
+
+    def skipped_tokens(self, computed_tokens: int) -> int:
+        """Tokens from the start that the next token to compute does not look at."""
+        if self.window_tokens is not None:
+            return max(0, computed_tokens - self.window_tokens + 1)
+        if self.chunk_tokens is not None:
+            return computed_tokens // self.chunk_tokens * self.chunk_tokens
+        return max(0, computed_tokens - 1) if self.state else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +149,11 @@ class Settings:
 
     def admission_cap_blocks(self, group: KvGroup) -> int | None:
         """Most blocks that admission counts for one request in that group; None for no cap."""
-        if group.window_tokens is None or not self.behaviour.window_admission_cap:
+        if not self.behaviour.window_admission_cap:
+            return None
+        if group.chunk_tokens is not None:
+            return ceil_div(min(group.chunk_tokens + self.in_flight_tokens, self.max_model_len), group.block_tokens)
+        if group.window_tokens is None:
             return None
         held = min(group.window_tokens - 1 + self.in_flight_tokens, self.max_model_len)
         return ceil_div(held, group.block_tokens) + 1
@@ -135,7 +162,7 @@ class Settings:
         """True if one request of that length, alone, can be held whole: what the engine asks of max_model_len when it starts."""
         blocks = 0
         for group in self.groups:
-            need, cap = ceil_div(length_tokens, group.block_tokens), self.admission_cap_blocks(group)
+            need, cap = ceil_div(length_tokens, group.block_tokens), 2 if group.state == "align" else self.admission_cap_blocks(group)
             blocks += need if cap is None else min(need, cap)
         return blocks <= self.usable_blocks
 
@@ -168,18 +195,24 @@ def check(settings: Settings) -> None:
 
     Errors: InputError naming the setting.
     """
+    if settings.kv_blocks < 2:
+        raise InputError(f"must be at least 2 (block 0 is the null block), not {settings.kv_blocks}", "kv blocks")
+    if settings.kv_blocks > _MOST_BLOCKS:
+        raise InputError(f"must be at most {_MOST_BLOCKS:,}, not {settings.kv_blocks}", "kv blocks")
     positive = {
         "block size": min(group.block_tokens for group in settings.groups) if settings.groups else 0,
         "max_model_len": settings.max_model_len,
-        "max_num_seqs": settings.max_num_seqs,
         "max_num_batched_tokens": settings.max_num_batched_tokens,
+        "max_num_seqs": settings.max_num_seqs,
         "max_num_active_seqs": settings.running_limit,
     }
     for name, value in positive.items():
         if value < 1:
             raise InputError(f"must be at least 1, not {value}", name)
-    if settings.kv_blocks < 2:
-        raise InputError(f"must be at least 2 (block 0 is the null block), not {settings.kv_blocks}", "kv blocks")
+        if value > _LARGEST:
+            raise InputError(f"must be at most {_LARGEST:,}, not {value}", name)
+    if len({group.block_tokens for group in settings.groups}) > 1 and any(g.chunk_tokens is not None or g.state for g in settings.groups):
+        raise InputError("local chunks and states are known with one block size for all groups", "block size")
     if not 0 <= settings.watermark_ratio < 1:
         raise InputError(f"must be at least 0 and below 1, not {settings.watermark_ratio:g}", "watermark")
     if settings.policy not in ("fcfs", "priority"):

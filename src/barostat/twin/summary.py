@@ -85,13 +85,14 @@ def spread(weighted: Iterable[tuple[float, int]]) -> Spread:
     return Spread(total, mean, p50, p90, p95, p99, ordered[-1][0])
 
 
-def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None) -> Summary:
-    """The run in numbers."""
+def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None, front_s: float = 0.0) -> Summary:
+    """The run in numbers. `front_s`: what clients wait beyond the steps; it is in the time to the first token and to the last."""
     asked = slo or Slo()
+    front_ns = round(front_s * NS)
     done = [life for life in outcome.lives if life.finished_ns is not None]
     start_ns = min((life.arrival_ns for life in outcome.lives), default=0)
     duration_s = max(outcome.end_ns - start_ns, 0) / NS
-    good = sum(_is_good(life, asked) for life in done)
+    good = sum(_is_good(life, asked, front_ns) for life in done)
     produced = sum(life.output_tokens for life in outcome.lives)
     bins = _bins(outcome, usable_blocks)
     mean, highest = _usage(outcome, usable_blocks)
@@ -105,9 +106,11 @@ def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None) -> S
         good_per_s=_rate(good, duration_s),
         requests_per_s=_rate(len(done), duration_s),
         output_tokens_per_s=_rate(produced, duration_s),
-        ttft=spread(((life.first_token_ns - life.arrival_ns) / NS, 1) for life in outcome.lives if life.first_token_ns is not None),
+        ttft=spread(
+            ((life.first_token_ns - life.arrival_ns + front_ns) / NS, 1) for life in outcome.lives if life.first_token_ns is not None
+        ),
         itl=spread((gap / NS, count) for gap, count in outcome.gaps.items()),
-        e2e=spread(((life.finished_ns - life.arrival_ns) / NS, 1) for life in done if life.finished_ns is not None),
+        e2e=spread(((life.finished_ns - life.arrival_ns + front_ns) / NS, 1) for life in done if life.finished_ns is not None),
         queue=spread(((life.admitted_ns - life.arrival_ns) / NS, 1) for life in outcome.lives if life.admitted_ns is not None),
         usage_mean_ratio=mean,
         usage_max_ratio=highest,
@@ -120,10 +123,10 @@ def _rate(count: int, duration_s: float) -> float:
     return count / duration_s if duration_s > 0 else 0.0
 
 
-def _is_good(life: Life, slo: Slo) -> bool:
+def _is_good(life: Life, slo: Slo, front_ns: int) -> bool:
     if life.first_token_ns is None or life.finished_ns is None:
         return False
-    if slo.ttft_s is not None and (life.first_token_ns - life.arrival_ns) / NS > slo.ttft_s:
+    if slo.ttft_s is not None and (life.first_token_ns - life.arrival_ns + front_ns) / NS > slo.ttft_s:
         return False
     if slo.itl_s is None or life.output_tokens < 2:
         return True

@@ -19,9 +19,9 @@ class ByLoad:
 
     empty_ns: int = 0
 
-    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int) -> int:
+    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
         """Longer for more of each."""
-        return 1_000_000 + prefill_tokens * 7_000 + decodes * 20_000 + kv_tokens * 31
+        return 1_000_000 + prefill_tokens * 7_000 + decodes * 20_000 + kv_tokens * 31 + pairs * 3
 
     def start_ns(self, arrival_ns: int) -> int:
         """At once."""
@@ -65,6 +65,44 @@ def workload(seed: int) -> tuple[Settings, list[Row]]:
         prompt = dice.randint(1, total - 1)
         rows.append(Row(str(index), float(at), prompt, dice.randint(1, total - prompt), dice.choice((0, 0, 1, 2))))
     return settings, rows
+
+
+def in_closed_loop(rows: list[Row], seed: int) -> list[Row]:
+    """The rows, most of which wait for another one to end: clients with pauses or none, chains that fork, some that come too late."""
+    dice = random.Random(seed)
+    clients = dice.choice((1, 2, 5, 12))
+    changed = list(rows[:clients])
+    for place, row in enumerate(rows[clients:], clients):
+        before = str(place - clients) if dice.random() < 0.8 else str(dice.randrange(place))
+        if dice.random() < 0.9:
+            row = replace(
+                row,
+                arrival_s=float(dice.choice((0, 0, 0, 1, 7))),
+                after_id=before,
+                latest_s=dice.choice((200.0, float("inf"), float("inf"))),
+            )
+        changed.append(row)
+    return changed
+
+
+@pytest.mark.parametrize("first", range(0, 240, 40))
+def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
+    preempted = rejected = finished = 0
+    for seed in range(first, first + 40):
+        settings, rows = workload(seed)
+        rows = in_closed_loop(rows, seed)
+        paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (ByLoad(), 0.004))
+        for pace, scale in paces:
+            scaled = [replace(row, arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows]
+            step_by_step, leaping = Steps(settings, scaled, pace).run(), Leaps(settings, scaled, pace).run()
+            for part in step_by_step.__slots__:
+                assert getattr(leaping, part) == getattr(step_by_step, part), f"seed {seed}, {pace}, {part}: {settings}"
+            preempted += step_by_step.preemptions
+            rejected += len(step_by_step.rejections)
+            finished += sum(life.finished_ns is not None for life in step_by_step.lives)
+    assert preempted
+    assert rejected
+    assert finished > 500
 
 
 @pytest.mark.parametrize("first", range(0, 400, 40))

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from tests.unit.twin.test_leap import ByLoad, workload
+from tests.unit.twin.test_leap import ByLoad, in_closed_loop, workload
 
 from barostat.twin.leap import Leaps
 from barostat.twin.leap_blocks import BlockLeapState
@@ -60,4 +60,21 @@ def test_both_forms_come_to_the_same(first: int) -> None:
             preempted += step_by_step.preemptions
             hits += step_by_step.cached_tokens
     assert preempted
+    assert hits
+
+
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
+    hits = 0
+    for seed in range(first, first + 40):
+        settings, rows = sharing(seed)
+        rows = in_closed_loop(rows, seed)
+        paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (ByLoad(), 0.004))
+        for pace, scale in paces:
+            scaled = [replace(row, arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows]
+            step_by_step = Steps(settings, scaled, pace).run()
+            leaping = Leaps(settings, scaled, pace, BlockLeapState(settings)).run()
+            for part in step_by_step.__slots__:
+                assert getattr(leaping, part) == getattr(step_by_step, part), f"seed {seed}, {pace}, {part}: {settings}"
+            hits += step_by_step.cached_tokens
     assert hits

@@ -9,9 +9,13 @@ import pytest
 
 from barostat.core.errors import InputError
 from barostat.twin.dice import Dice
+from barostat.twin.forms import simulate
 from barostat.twin.latency import LinearPace, StepSample, fit, parse_pace
 from barostat.twin.request import Row
-from barostat.twin.workload import make, parse_spec
+from barostat.twin.run import attended
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Slo, summarise
+from barostat.twin.workload import in_turn, make, parse_spec
 
 
 def test_streams_are_named_and_repeatable() -> None:
@@ -68,8 +72,36 @@ def test_a_session_contains_its_former_turns() -> None:
     assert [row.arrival_s for row in rows] == sorted(row.arrival_s for row in rows)
 
 
+def test_clients_have_one_request_at_a_time() -> None:
+    rows = make(parse_spec("closed:clients=8,requests=200,think=0.5,input=50,output=20"), 3)
+    outcome = simulate(Settings(kv_blocks=4000, max_num_seqs=64), rows, LinearPace(0.01))
+    assert len(rows) == len(outcome.lives) == 200
+    running = sorted([(life.arrival_ns, 1) for life in outcome.lives] + [(life.finished_ns or 0, -1) for life in outcome.lives])
+    assert max(itertools.accumulate(change for _, change in running)) == 8
+    pauses = make(parse_spec("closed:clients=8,requests=200,think=5,input=50,output=20"), 3)
+    assert [(row.input_tokens, row.output_tokens) for row in pauses] == [(row.input_tokens, row.output_tokens) for row in rows]
+
+
+def test_a_client_that_is_refused_comes_back_a_second_later() -> None:
+    settings = Settings(kv_blocks=400, max_num_seqs=4, max_queued_requests=1)
+    outcome = simulate(settings, in_turn([(10, 500), (10, 5), (10, 5), (10, 5)], 2, [0.0] * 4), LinearPace(0.01))
+    assert [one.at_s for one in outcome.rejections] == [0.0, 1.0]
+    assert len(outcome.lives) == 2  # the second client's are both refused, the first one's both answered
+
+
 @pytest.mark.parametrize(
-    "text", ["storm", "poisson:pace=3", "poisson:rate=x", "poisson:rate=0", "poisson:rate=1e8", "bursty:cv=0", "poisson:rate"]
+    "text",
+    [
+        "storm",
+        "closed:clients=0",
+        "closed:requests=1e8",
+        "poisson:pace=3",
+        "poisson:rate=x",
+        "poisson:rate=0",
+        "poisson:rate=1e8",
+        "bursty:cv=0",
+        "poisson:rate",
+    ],
 )
 def test_a_wrong_workload_is_named(text: str) -> None:
     with pytest.raises(InputError, match="--workload"):
@@ -90,6 +122,37 @@ def test_the_line_is_found_again() -> None:
     assert found.scaled(2).step_ns(10, 2, 100) == pytest.approx(2 * found.step_ns(10, 2, 100), abs=2)
     off = fit([*samples, StepSample(0, 10, 10_000, 0.02, 5)], "test")
     assert off.error_ratio > 0.05
+
+
+def test_the_end_of_a_long_prompt_is_dearer_than_its_begin() -> None:
+    true = LinearPace(0.01, 2e-4, 1e-4, 3e-8, pair_s=2e-7)
+    loads = [(tokens, 5, tokens + 900, tokens * tokens // 2) for tokens in (0, 100, 400, 900, 1600)]
+    loads += [(0, decodes, decodes * 300, 0) for decodes in (1, 8, 20)] + [(0, 4, 9000, 0)]
+    found = fit([StepSample(p, d, k, true.step_ns(p, d, k, pairs) / 1e9, pairs=pairs) for p, d, k, pairs in loads], "test")
+    assert found.pair_s == pytest.approx(2e-7, rel=0.02)
+    assert found.prefill_token_s == pytest.approx(2e-4, rel=0.02)
+    first, last = (found.step_ns(400, 0, reached, attended(400, reached)) for reached in (400, 1600))
+    assert last - first == pytest.approx((1200 * 3e-8 + 400 * 1200 * 2e-7) * 1e9, rel=0.05)
+
+
+def test_pairs_are_counted_token_by_token() -> None:
+    for tokens, reached in ((1, 1), (5, 5), (3, 10), (7, 20)):
+        assert attended(tokens, reached) == sum(range(reached - tokens + 1, reached + 1))
+
+
+def test_what_is_waited_at_the_front_is_in_latencies_and_decides_nothing() -> None:
+    settings = Settings(kv_blocks=65)
+    rows = [Row(str(index), 0.05 * index, 40, 10) for index in range(6)]
+    pace = parse_pace("base=0.01,prefill=1e-4,front=0.004")
+    outcome = simulate(settings, rows, pace)
+    bare, fronted = (summarise(outcome, settings.usable_blocks, Slo(ttft_s=0.016), front_s=front) for front in (0.0, pace.front_s))
+    assert bare.ttft.p50 is not None
+    assert fronted.ttft.p50 == pytest.approx(bare.ttft.p50 + 0.004)
+    assert bare.e2e.p99 is not None
+    assert fronted.e2e.p99 == pytest.approx(bare.e2e.p99 + 0.004)
+    assert fronted.itl == bare.itl
+    assert fronted.queue == bare.queue
+    assert fronted.good < bare.good
 
 
 def test_too_little_to_fit_is_said() -> None:
