@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from functools import cache
 from typing import TypeVar
 
 Rule = TypeVar("Rule")
@@ -12,6 +13,11 @@ Rule = TypeVar("Rule")
 
 def module_names(path: Iterable[str]) -> tuple[str, ...]:
     """The names of the modules below a package's path that hold a rule, sorted: those without a leading underscore."""
+    return _walked(tuple(path))
+
+
+@cache  # a package does not change while it runs, and a fleet asks for its rules hundreds of times
+def _walked(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(found.name for found in pkgutil.iter_modules(path) if not found.name.startswith("_")))
 
 

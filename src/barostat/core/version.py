@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _NUMBERS = re.compile(r"^\s*v?(\d+)\.(\d+|x)(?:\.(\d+|x))?(?:\.(\d+))?")
 
@@ -31,6 +32,7 @@ class EngineVersion:
         return self.text or ".".join(map(str, self.release))
 
 
+@lru_cache(maxsize=512)
 def parse_version(text: str | None) -> EngineVersion | None:
     """The version that the text starts with, or None where it names none (`main`, `2026-08`, an empty text).
 

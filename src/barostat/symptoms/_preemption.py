@@ -9,8 +9,8 @@ from barostat.core.verdict import Evidence
 from barostat.core.window import Window
 
 SOURCES = ("preemptions_in_window", "preemptions_per_s", "log_preemptions", "log_preempted_v0", "preempted_waiting_requests")
-V1_DEFAULT_SINCE, PRINTED_SINCE = "0.8.0", "0.11.1"
-"""From the one version on V0's warning is mostly gone; from the other the statistics line says `Preemptions: N`."""
+V1_DEFAULT_SINCE = "0.8.0"
+"""From this version on V0's warning is mostly gone, and nothing in the log takes its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,15 @@ class Preemptions:
 
 
 def not_printed(window: Window) -> bool:
-    """True if a count of zero means nothing: known from a log only, of a version whose statistics line has no preemptions in it."""
+    """True if a count of zero means nothing: known only from a log in which nothing would have counted them.
+
+    Source: vLLM 0.11.1 to 0.33, LoggingStatLogger.log zeroes the count before it makes the line (pull request 38452 mends it).
+    """
     version = window.version
     return (
         version is not None
         and version.at_least(V1_DEFAULT_SINCE)
-        and version.before(PRINTED_SINCE)
+        and window.fresh("preemptions_in_window") is None
         and window.fresh("preemptions_per_s") is None
         and window.fresh("preempted_waiting_requests") is None
     )

@@ -7,14 +7,14 @@ is preemption-heavy.
 Impact: the victims' streams stall for as long as they wait and recompute; a few per minute cost little (a measured
 case had over a thousand preemptions and lost 5 % of its throughput).
 
-Evidence: the counter's growth within the window, the statistics line's `Preemptions: N` (vLLM 0.11.1 on), the V0
+Evidence: the counter's growth within the window, the statistics line's `Preemptions: N` in builds that print it, the V0
 engine's warning (to 0.10.2). Before any of these moves: requests that have begun to answer and wait again, from first
 tokens less finished and running; or most of what ran back in the queue at once. Shown per finished request and per
 second, because a bare count says nothing.
 
 Not evidence: a counter that is not 0 and does not grow: it counts since the start. Silence of the log: V1 writes no
-line per preemption. Silence of the counter: it moves only when a victim emits its next token, so a storm shows late,
-and victims that give up never show.
+line per preemption, and 0.11.1 to 0.33 zero the count before they make the statistics line. Silence of the counter: it
+moves only when a victim emits its next token, so a storm shows late, and victims that give up never show.
 
 Mitigation: see preemption-heavy. A rare one is no reason to act.
 

@@ -50,3 +50,10 @@ def test_no_excerpt_is_blamed_on_another_cause() -> None:
             wrong[str(row["id"])] = (label, kinds)
     assert not wrong
     assert named > len(rows) / 2
+
+
+def test_a_service_of_the_engines_own_name_is_a_wrong_setting() -> None:
+    """Kubernetes gives the pods beside a Service `vllm` a VLLM_PORT, and vLLM takes it for its own."""
+    line = "ERROR 11-21 12:36:34 [core.py:1] ValueError: VLLM_PORT 'tcp://10.96.0.17:8000' appears to be a URI. This may be caused by"
+    found = digest([line], source="log")
+    assert [event.kind for event in found.events] == ["invalid_config"]

@@ -77,6 +77,12 @@ def parse(args: Sequence[str] | str, env: Mapping[str, str] | None = None) -> Co
     return replace(line, end=body[-1] if body else program)
 
 
+def shell_words_of(elements: Sequence[str]) -> list[Word]:
+    """The words of those elements that a shell reads: none where a program is started without one."""
+    script = _script_index(elements)
+    return split_words(elements[script], {}, script)[0] if script is not None else []
+
+
 def _words(args: Sequence[str] | str, env: Mapping[str, str]) -> tuple[list[Word], list[str]]:
     if isinstance(args, str):
         return split_words(args, env)

@@ -22,7 +22,7 @@ class StatsLine:
     deferred: int | None = None
     swapped: int | None = None
     preemptions: int | None = None
-    """Preemptions since the line before; a line that prints none has had none, from 0.11.1 on."""
+    """Preemptions since the line before, where they are printed: vLLM 0.11.1 to 0.33 means to and zeroes the count first."""
     hit_ratio: float | None = None
 
 
@@ -56,6 +56,24 @@ class Iterations:
     elapsed_s: float = 0.0
     first_at: float = 0.0
     last_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedStep:
+    """One engine step as `--enable-logging-iteration-details` prints it.
+
+    `context`: of requests without a token yet. A resumed request counts as generating, with all the tokens that it computes again.
+    `duration_s`: from handing the step to the executor until its output is there; what passes between two steps is not in it.
+    `usage_ratio`: of the KV pool, once the step's output was taken in. `at` on the log's own clock, often whole seconds.
+    """
+
+    at: float
+    context_requests: int
+    context_tokens: int
+    generation_requests: int
+    generation_tokens: int
+    duration_s: float
+    usage_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,8 @@ START_RULES: tuple[Rule, ...] = (
             "invalid device ordinal",
         ),
         (
+            # A Service called `vllm` gives every pod of its namespace a VLLM_PORT of its own (service links).
+            r"VLLM_PORT .{0,80}appears to be a URI",
             r"validation errors? for \w*(?:Config|Args)",
             "is not divisible by",
             "must be (?:evenly )?divisible by",

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from barostat.catalog.signals import SIGNALS, signal
 from barostat.core.config import ConfigValue
 from barostat.core.signal import Signal
-from barostat.core.version import parse_version
 from barostat.engines.vllm.log_lines import LifeEvents, LogEvent, StatsLine
 
 STRETCH_GAP_S = 900.0
@@ -41,8 +40,8 @@ def event_signals(events: Sequence[LogEvent], stats: Sequence[StatsLine], at: fl
             counted = event.get("n")
             value = max(value, float(counted)) if counted else (value - 1) * V0_WARNS_EVERY + 1
         found.append(signal(f"log_{kind}", [(_when(event.last_at, offset_s, at), value)], source, event.quote))
-    last_stretch = _last_stretch(stats)
-    found.append(signal("log_preemptions", [(at, float(sum(line.preemptions or 0 for line in last_stretch)))], source))
+    printed = [line.preemptions for line in _last_stretch(stats) if line.preemptions is not None]
+    found.append(signal("log_preemptions", [(at, float(sum(printed)))], source) if printed else None)
     return _there(found)
 
 
@@ -83,7 +82,6 @@ def setting_signals(settings: Mapping[str, ConfigValue], at: float, started_at: 
 def load_signals(
     stats: Sequence[StatsLine],
     pools: Mapping[str, int],
-    settings: Mapping[str, ConfigValue],
     last_at: float | None,
     offset_s: float,
     source: str,
@@ -92,7 +90,8 @@ def load_signals(
     by_engine: dict[str, list[StatsLine]] = {}
     for line in _last_stretch(stats):
         by_engine.setdefault(line.engine, []).append(line)
-    counts_preemptions = _prints_preemptions(stats, settings)
+    # 0.11.1 to 0.33 zero the count before they make the line, so that none is ever printed: only a build that prints it counts.
+    counts_preemptions = any(line.preemptions is not None for line in stats)
     found: dict[str, list[Signal]] = {}
     for engine, lines in by_engine.items():
         pool = pools.get(engine) or pools.get("") or (min(pools.values()) if pools else None)
@@ -131,15 +130,6 @@ def _load(lines: list[StatsLine], pool: int | None, offset_s: float, source: str
     if pool:
         made.append(series("kv_used_tokens", ((line, None if line.usage_ratio is None else line.usage_ratio * pool) for line in lines)))
     return made
-
-
-def _prints_preemptions(stats: Sequence[StatsLine], settings: Mapping[str, ConfigValue]) -> bool:
-    """True if a line without preemptions means that there were none: since 0.11.1 the line names them where there are some."""
-    if any(line.preemptions is not None for line in stats):
-        return True
-    said = settings.get("version")
-    version = parse_version(said.value) if said is not None and isinstance(said.value, str) else None
-    return version is not None and version.at_least("0.11.1")
 
 
 def _stalled_s(lines: list[StatsLine], ended_at: float) -> float:

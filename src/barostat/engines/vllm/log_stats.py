@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from barostat.engines.vllm.log_lines import StatsLine
+from barostat.engines.vllm.log_lines import LoggedStep, StatsLine
 
 # Each part after the throughputs is optional and in the order of the newest version: one pattern reads 0.1 (`Throughput:`) to 0.33.
 _STATS = re.compile(
@@ -21,6 +21,7 @@ _STATS = re.compile(
 _ITERATION = re.compile(
     r"Iteration\((?P<step>\d+)\): (?P<requests>\d+) context requests, (?P<context>\d+) context tokens, "
     r"(?P<decodes>\d+) generation requests, (?P<generation>\d+) generation tokens, iteration elapsed time: (?P<ms>[\d.]+) ms"
+    r"(?: \(dummy\))?(?:, [A-Za-z]+(?: \+ host)? KV cache usage: (?P<usage>[\d.]+)%)?"
 )
 
 
@@ -56,10 +57,28 @@ def iteration(text: str) -> tuple[int, int, float] | None:
 
     Source: vLLM 0.28 v1/metrics/loggers.LoggingStatLogger (`--enable-logging-iteration-details`).
     """
+    step = logged_step(text, 0.0)
+    return None if step is None else (step.context_tokens, step.generation_tokens, step.duration_s)
+
+
+def logged_step(text: str, at: float) -> LoggedStep | None:
+    """The engine step that the line tells of, or None. One that only keeps data-parallel engines in step has no tokens.
+
+    Source: vLLM 0.28 to 0.33 v1/metrics/loggers.LoggingStatLogger, v1/utils.compute_iteration_details.
+    """
     found = _ITERATION.search(text)
     if not found:
         return None
+    usage = found["usage"]
     try:
-        return int(found["context"]), int(found["generation"]), float(found["ms"]) / 1000.0
+        return LoggedStep(
+            at,
+            int(found["requests"]),
+            int(found["context"]),
+            int(found["decodes"]),
+            int(found["generation"]),
+            float(found["ms"]) / 1000.0,
+            None if usage is None else float(usage) / 100.0,
+        )
     except ValueError:
         return None

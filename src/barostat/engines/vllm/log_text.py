@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from barostat.engines.vllm.log_clock import OTHER, WRAPPER, Stamp, instant, local_stamp
@@ -94,6 +95,7 @@ def engine_index(process: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
+@lru_cache(maxsize=64)  # every setting of one long line quotes that line
 def quote(text: str) -> str:
     """The line fit to be shown: no prompt, no token or key, at most 300 characters."""
     text = _PROMPT.sub(r"\1...", text.strip()[: 8 * QUOTED])

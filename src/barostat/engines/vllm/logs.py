@@ -56,7 +56,7 @@ class LogDigest:
         found = {"": log_signals.event_signals(self.events, self.stats, at, offset_s, self.source)}
         if self.previous is not None:
             found[""] += log_signals.previous_signals(self.previous, at, offset_s, self.source)
-        load = log_signals.load_signals(self.stats, self.pools, self.settings, self.last_at, offset_s, self.source)
+        load = log_signals.load_signals(self.stats, self.pools, self.last_at, offset_s, self.source)
         for engine, made in load.items():
             found.setdefault(engine, []).extend(made)
         found[""] += log_signals.setting_signals(self.settings, at, self.started_at, offset_s, self.source)

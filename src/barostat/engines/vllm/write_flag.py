@@ -11,7 +11,7 @@ from typing import overload
 from barostat.catalog.vllm_flags import FLAGS, canonical_name
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
-from barostat.engines.vllm.command_line import CommandLine, Setting, parse
+from barostat.engines.vllm.command_line import CommandLine, Setting, parse, shell_words_of
 from barostat.engines.vllm.shell_words import Word
 
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
@@ -38,17 +38,17 @@ class _Edit:
         after = _AFTER.search(element[word.end :]) if start == 0 else None
         self.spans.append((word.element, start, word.end + (after.end() if after else 0), ""))
 
-    def apply(self) -> list[str]:
-        """The elements as changed; an element of which nothing is left is gone."""
+    def apply(self) -> list[tuple[int, str]]:
+        """The elements as changed, each with the place of the one that it was or now follows; of which nothing is left is gone."""
         out = list(self.elements)
         for element, start, end, text in sorted(self.spans, reverse=True):
             out[element] = out[element][:start] + text + out[element][end:]
         touched = {element for element, *_ in self.spans}
-        result: list[str] = []
+        result: list[tuple[int, str]] = []
         for index, element_text in enumerate(out):
             if index not in touched or element_text.strip():
-                result.append(element_text)
-            result += self.inserted.get(index, [])
+                result.append((index, element_text))
+            result += [(index, inserted) for inserted in self.inserted.get(index, [])]
         return result
 
 
@@ -69,12 +69,23 @@ def with_flag(args: Sequence[str] | str, name: str, value: ConfigScalar | None) 
     removal takes all of them. A switch takes True or False: `--x` or `--no-x`.
     Errors: InputError where the model would have to change and stands as a word of its own, and where no command is found.
     """
+    out = changed_elements([args] if isinstance(args, str) else args, name, value, text=isinstance(args, str))
+    return "".join(text for _, text in out) if isinstance(args, str) else [text for _, text in out]
+
+
+def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None, *, text: bool = False) -> list[tuple[int, str]]:
+    """As `with_flag`, each element with the place that it had; a new one with the place of the one before it, or -1.
+
+    `text`: the one element is a shell string.
+    """
     canonical = canonical_name(name)
-    line = parse(args)
+    line = parse(args[0] if text else args)
     found = [setting for setting in line.occurrences if setting.name == canonical]
     if canonical == "model" and not found and line.model is not None:
         raise InputError("the model is a word of its own here and not the value of --model: change that word", line.model)
-    edit = _Edit([args] if isinstance(args, str) else [str(element) for element in args])
+    edit = _Edit([str(element) for element in args])
+    if not edit.elements and value is not None:
+        return [(-1, piece) for piece in _pieces(line, canonical, value, Word("", 0, 0, shell=False))]
     if value is None:
         for setting in found:
             for word in setting.words:
@@ -83,8 +94,22 @@ def with_flag(args: Sequence[str] | str, name: str, value: ConfigScalar | None) 
         _change(edit, found[-1], value)
     else:
         _add(edit, line, canonical, value)
-    out = edit.apply()
-    return ("".join(out) if out else "") if isinstance(args, str) else out
+    return edit.apply()
+
+
+def with_variable(args: Sequence[str], name: str, value: str | None) -> list[tuple[int, str]] | None:
+    """The elements with every assignment of that variable in a shell text (`X=1 vllm serve`, `export X=1`) set to `value`, or taken away.
+
+    As `changed_elements`; None where no shell text assigns it.
+    """
+    edit = _Edit([str(element) for element in args])
+    found = [word for word in shell_words_of(edit.elements) if word.text.startswith(f"{name}=")]
+    for word in found:
+        if value is None:
+            edit.remove(word)
+        else:
+            edit.put(word, f"{name}={shlex.quote(value)}")
+    return edit.apply() if found else None
 
 
 def _written(value: ConfigScalar, word: Word) -> str:
@@ -128,22 +153,23 @@ def _switch(option: str, on: bool) -> str:
 
 
 def _add(edit: _Edit, line: CommandLine, name: str, value: ConfigScalar) -> None:
-    option = FLAGS[name].option if name in FLAGS else "--" + name.replace("_", "-")
     end = line.end
     if end is None:
         if len(edit.elements) == 1 and edit.elements[0].strip():
             raise InputError("no vLLM command was found to which an argument could be added", edit.elements[0][:80])
         end = Word("", 0, 0, element=len(edit.elements) - 1, shell=False)
-    if isinstance(value, bool):
-        pieces = [_switch(option, value)]
-    else:
-        forms = [setting.joined for setting in line.occurrences if setting.text is not None and (setting.joined or len(setting.words) > 1)]
-        joined = bool(forms) and all(forms)
-        pieces = [f"{option}={_written(value, end)}"] if joined else [option, _written(value, end)]
-    whole = end.start == 0 and end.end == len(edit.elements[end.element]) if edit.elements else True
+    pieces = _pieces(line, name, value, end)
     if end.shell:
         edit.spans.append((end.element, end.end, end.end, " " + " ".join(pieces)))
-    elif edit.elements and (whole or end.element < len(edit.elements)):
-        edit.inserted.setdefault(end.element, []).extend(pieces)
     else:
-        edit.elements.extend(pieces)
+        edit.inserted.setdefault(end.element, []).extend(pieces)
+
+
+def _pieces(line: CommandLine, name: str, value: ConfigScalar, end: Word) -> list[str]:
+    """The words of a new argument, joined by `=` where all others are."""
+    option = FLAGS[name].option if name in FLAGS else "--" + name.replace("_", "-")
+    if isinstance(value, bool):
+        return [_switch(option, value)]
+    forms = [setting.joined for setting in line.occurrences if setting.text is not None and (setting.joined or len(setting.words) > 1)]
+    joined = bool(forms) and all(forms)
+    return [f"{option}={_written(value, end)}"] if joined else [option, _written(value, end)]

@@ -1,0 +1,81 @@
+"""A change and what it is expected to do: declared before the act, so that it can be judged after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ChangeKind = Literal["argument", "environment", "config-file", "pod-spec", "revision", "replicas", "limits"]
+Want = Literal["zero", "below", "above", "falls", "rises", "holds", "no-more"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One variable, from what to what. `former` and `value` as a person would write them; None: absent.
+
+    Law: L8, one change holds one variable.
+    """
+
+    kind: ChangeKind
+    name: str
+    former: str | None
+    value: str | None
+
+    def __str__(self) -> str:
+        former = "absent" if self.former is None else self.former
+        value = "absent" if self.value is None else self.value
+        return f"{self.name}: {former} -> {value}"
+
+    def reversed(self) -> Change:
+        """The change that takes this one back."""
+        return Change(self.kind, self.name, self.value, self.former)
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """One thing that a signal should do after the act.
+
+    `zero`: about nothing is left (`bound`: what still counts as nothing). `below`, `above`: on that side of `bound`. `falls`, `rises`: by
+    at least the share `bound` of what it was. `holds`: not above what it was by more than the share `bound`. `no-more`: a counter
+    stands where it stood. `essential`: without it the change has not worked; the others are about harm, and only their breach counts.
+    `unless`: where all of these hold, a breach is no harm.
+    """
+
+    signal: str
+    want: Want
+    bound: float = 0.0
+    essential: bool = True
+    unless: tuple[Expect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a lever promises: the signals that prove it, the load to hold against, and for how long.
+
+    Units: `load_ratio` is the least share of the former load under which a verdict counts.
+    """
+
+    expects: tuple[Expect, ...]
+    load_signals: tuple[str, ...] = ("arrivals_per_s", "prompt_tokens_per_s")
+    load_ratio: float = 0.8
+    sustained_s: float = 120.0
+
+
+def pressure_relieved(ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0) -> Expectation:
+    """What a lever against KV pressure promises: nothing is preempted, latency within its level or well below what it was, no harm.
+
+    A full pool is no harm where nothing is preempted. Units: the levels in seconds, None where none is set.
+    """
+    calm = Expect("preemptions_per_s", "zero", 0.01)
+    itl = Expect("itl_mean_s", "falls", 0.1) if itl_p99_s is None else Expect("itl_p99_s", "below", itl_p99_s)
+    harm = [
+        Expect("kv_usage_ratio", "below", 0.97, essential=False, unless=(calm,)),
+        Expect("pod_restarts", "no-more", essential=False),
+        Expect("log_gpu_oom", "no-more", essential=False),
+        Expect("rejections_in_window", "holds", essential=False),
+        Expect("errors_in_window", "holds", essential=False),
+        Expect("generation_tokens_per_s", "rises", -0.1, essential=False),
+    ]
+    if ttft_p99_s is not None:
+        harm.append(Expect("ttft_p99_s", "below", ttft_p99_s, essential=False))
+    return Expectation((calm, itl, *harm), sustained_s=sustained_s)
