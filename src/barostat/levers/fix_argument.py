@@ -34,6 +34,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     line = detail_of(window, "log_invalid_config", "log_unknown_argument")
     if not line or "unrecognized arguments" in line:
         return NotApplicable(NAME, "the log does not quote a refused value")
+    if "appears to be a URI" in line:
+        why = "a Service named vllm gives its pods VLLM_PORT=tcp://..., which is vLLM's own variable; or give the Service another name"
+        return Proposal(NAME, "spec.template.spec.enableServiceLinks: false", why, True, 20)
     length = number_in(r"derived max_model_len \([^)]*?(\d+)", line) or number_in(r"max_position_embeddings=(\d+)", line)
     if length is not None and "max_model_len" in line:
         return Proposal(NAME, f"--max-model-len {length:.0f}", f"the model's own length is {count(length)}", True, 20)

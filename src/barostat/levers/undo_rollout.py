@@ -30,6 +30,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if age is None or age > RECENT_S:
         return NotApplicable(NAME, "nothing was rolled out lately")
     found = situation.window.fresh("rollout_age_s")
+    if found is not None and "first revision" in found.detail:
+        return NotApplicable(NAME, "the rollout was the first: there is no revision to go back to")
     changed = f": {found.detail[:160]}" if found is not None and found.detail else ""
     named = _OF.search(found.source) if found is not None else None
     workload = named[1] if named else workload_of(situation.window.replica)

@@ -8,7 +8,7 @@ from typing import Any
 from barostat.core.signal import Signal
 from barostat.platform import autoscaler, nodes, pod_status, rollout, workload
 from barostat.platform.events import about, read_events
-from barostat.platform.objects import items, name_of, shape_problem, text
+from barostat.platform.objects import Object, items, mapping, name_of, shape_problem, text
 from barostat.platform.pods import engine_container, find_pod
 
 
@@ -21,6 +21,8 @@ def signals(documents: Mapping[str, Any], pod: str, at: float) -> tuple[list[Sig
     problems = [problem for kind in documents if (problem := shape_problem(str(kind), documents[kind]))]
     found = find_pod(documents, pod)
     known = items(documents.get("pods"))
+    if found is not None and text(found, "metadata", "namespace"):
+        documents = {kind: _within(str(kind), documents[kind], found) for kind in documents}
     if found is None and known:
         named = ", ".join(name_of(item) for item in known[:5])
         problems.append(f"kubernetes pods: none is called {pod!r} (there are {len(known)}: {named})")
@@ -39,3 +41,27 @@ def signals(documents: Mapping[str, Any], pod: str, at: float) -> tuple[list[Sig
     made += autoscaler.scale_in_signals(events, owner, newest, at)
     made += rollout.signals(rollout.last_rollout(documents, pod, at), at)
     return made, problems
+
+
+def _within(kind: str, document: Any, pod: Object) -> list[Object]:
+    """The objects that can matter to this pod: of its namespace or of none, as two namespaces may have a workload of one name each.
+
+    Of the events those about other pods and other nodes are left out: most of what a fleet of hundreds has.
+    """
+    namespace, name, node = text(pod, "metadata", "namespace"), name_of(pod), text(pod, "spec", "nodeName")
+    found = [
+        item for item in items(document) if mapping(item, "metadata").get("namespace", namespace) in (namespace, "") or kind == "events"
+    ]
+    if kind != "events":
+        return found
+    kept = []
+    for item in found:
+        about_it = item.get("involvedObject") or item.get("regarding")
+        if not isinstance(about_it, dict):
+            kept.append(item)
+        elif about_it.get("kind") in ("Pod", "Node"):
+            if about_it.get("name") == (name if about_it["kind"] == "Pod" else node):
+                kept.append(item)
+        elif about_it.get("namespace", namespace) == namespace:
+            kept.append(item)
+    return kept

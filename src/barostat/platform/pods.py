@@ -17,6 +17,7 @@ DEFAULT_SHM_BYTES = 64.0 * 2**20
 
 _COMMAND = re.compile(r"\bvllm\s+serve\b|vllm[./]entrypoints|\bvllm-(?:openai|serve)\b|api_server\.py")
 _ROUTER = re.compile(r"router|gateway|proxy|exporter|metrics|sidecar", re.IGNORECASE)
+_OWN_IMAGE = re.compile(r"(?:^|/)vllm/vllm-[a-z-]+:v?(\d+\.\d+\.\d+)")
 _VARIABLE = re.compile(r"\$(\$\([^)]*\))|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
@@ -95,14 +96,21 @@ def _pod(item: Object) -> Pod:
 
 
 def find_pod(documents: Mapping[str, Any], name: str) -> Object | None:
-    """The pod of that name (also `namespace/name`); else the only pod that looks like vLLM; else None."""
+    """The pod of that name (`namespace/name`, or `namespace_name` as files have it, too); else the only vLLM-like one; else None."""
     found = items(documents.get("pods"))
-    namespace, _, bare = name.rpartition("/")
+    namespace, _, bare = name.replace("_", "/").rpartition("/")  # no name in Kubernetes has either of them
     for item in found:
         if name_of(item) == bare and namespace in ("", text(item, "metadata", "namespace")):
             return item
     ours = [item for item in found if looks_like_vllm(item)]
     return ours[0] if len(ours) == 1 else None
+
+
+def image_version(pod: Object | None) -> str | None:
+    """The version that the tag of vLLM's own image says (`vllm/vllm-openai:v0.32.0`), or None: another image may be of another engine."""
+    container = engine_container(pod) if pod is not None else None
+    found = _OWN_IMAGE.search(container.image) if container is not None else None
+    return found[1] if found else None
 
 
 def looks_like_vllm(pod: Object) -> bool:

@@ -60,7 +60,8 @@ def _words(args: Sequence[str]) -> list[str]:
     return words
 
 
-def _shown(name: str, value: str) -> str:
+def shown(name: str, value: str) -> str:
+    """The value as a person may see it: hidden where its name says that it is a secret, cut where it is long."""
     if _SECRET.search(name):
         return "(hidden)"
     return value if len(value) <= 120 else value[:117] + "..."
@@ -93,8 +94,8 @@ def _compared(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
-        shown_before = "(absent)" if before is None else _shown(name, before)
-        shown_after = "(absent)" if after is None else _shown(name, after)
+        shown_before = "(absent)" if before is None else shown(name, before)
+        shown_after = "(absent)" if after is None else shown(name, after)
         lines.append(f"{name} {shown_before} -> {shown_after}")
     return lines
 

@@ -79,7 +79,13 @@ def pods_of(documents: Mapping[str, Any], workload: Workload | None) -> list[Obj
     found = items(documents.get("pods"))
     if workload is None:
         return [item for item in found if looks_like_vllm(item)]
-    owned = [item for item in found if (other := _by_owner(documents, item)) and (other.kind, other.name) == (workload.kind, workload.name)]
+    told: dict[tuple[str, ...], Workload | None] = {}  # pods of one owner, which are many, have one answer
+    owned = []
+    for item in found:
+        key = (*_owner(item), text(item, "metadata", "namespace"), text(item, "metadata", "labels", "pod-template-hash"))
+        other = told[key] if key in told else told.setdefault(key, _by_owner(documents, item))
+        if other is not None and (other.kind, other.name) == (workload.kind, workload.name):
+            owned.append(item)
     return owned or [item for item in found if looks_like_vllm(item)]
 
 

@@ -284,6 +284,15 @@ def test_the_host_gets_what_it_lacks() -> None:
     assert refused(ask("host-memory-less", "host-oom", "cgroup", version="0.12.0", config={"swap_space": 16.0}), classic=True)
 
 
+def test_a_service_named_vllm_is_told_from_an_argument() -> None:
+    line = (
+        1.0,
+        "ValueError: VLLM_PORT 'tcp://198.51.100.7:8000' appears to be a URI. This may be caused by a Kubernetes service discovery issue",
+    )
+    change = proposed(ask("fix-argument", "bad-config", "argument", log_invalid_config=line))
+    assert change == "spec.template.spec.enableServiceLinks: false"
+
+
 def test_the_manifest_line_that_is_wrong_is_named() -> None:
     shm = proposed(ask("shm-size", "bad-config", "shm", config={"tensor_parallel_size": 4}, pod_shm_bytes=64 * 1024.0**2))
     assert "/dev/shm" in shm
@@ -411,3 +420,7 @@ def test_health_is_left_alone_and_says_why_it_looks_hot() -> None:
     assert proposed(answer) == "leave it as it is"
     assert "92%" in answer.because
     assert "96%" in answer.because
+
+
+def test_a_first_revision_is_not_undone() -> None:
+    assert refused(ask("undo-rollout", "bad-config", "argument", rollout_age_s=(60.0, "revision 1 of vllm: first revision that is kept")))

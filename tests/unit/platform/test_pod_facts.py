@@ -10,7 +10,7 @@ import pytest
 from barostat.core.signal import Signal
 from barostat.platform import kubernetes
 from barostat.platform.objects import instant
-from barostat.platform.pods import engine_container, pods
+from barostat.platform.pods import engine_container, image_version, pods
 
 AT = instant("2026-11-21T12:00:00Z") or 0.0
 
@@ -336,3 +336,22 @@ def test_a_start_error_of_the_past_is_no_error_of_a_running_container() -> None:
         pod(restartCount=1, lastState={"terminated": {"reason": "StartError", "exitCode": 128, "finishedAt": "2026-11-21T10:00:03Z"}})
     )
     assert (found["pod_image_error"].last, found["pod_crash_looping"].last) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("docker.io/vllm/vllm-openai:v0.32.0", "0.32.0"),
+        ("vllm/vllm-openai-rocm:v0.14.1-ubuntu", "0.14.1"),
+        ("registry.example/mirror/vllm/vllm-openai:0.9.2", "0.9.2"),
+        ("vllm/vllm-openai:latest", None),
+        ("vllm/vllm-openai@sha256:0123", None),
+        ("registry.example/ours/llm-server:v2.1.0", None),
+        ("lmcache/vllm-openai:v0.3.3", None),
+    ],
+)
+def test_the_tag_of_vllms_own_image_is_its_version(image: str, version: str | None) -> None:
+    changed = copy.deepcopy(POD)
+    changed["spec"]["containers"][1]["image"] = image
+    assert image_version(changed) == version
+    assert image_version(None) is None

@@ -1,0 +1,142 @@
+"""Whether one more pod of a template finds a node, and what quotas and disruption budgets leave: reckoned from what nodes and pods say.
+
+Not looked at: affinity between pods, topology spread, volumes, pre-emption. Where one of them matters the spare stays Pending, which
+ends the plan before anything was changed.
+
+Source: core/v1 PodSpec, Node, ResourceQuota; policy/v1 PodDisruptionBudget; Kubernetes 1.27 to 1.34.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from barostat.platform.objects import Object, condition, count, mapping, name_of, objects, quantity, text, value
+
+PLENTY = 1_000_000
+
+
+def requests(pod: Object) -> dict[str, float]:
+    """What the pod asks a node for: its containers together, or its largest init container where that is more; limits stand in."""
+    total: dict[str, float] = {"pods": 1.0}
+    for item in objects(pod, "spec", "containers"):
+        for name, amount in _asked(item).items():
+            total[name] = total.get(name, 0.0) + amount
+    for item in objects(pod, "spec", "initContainers"):
+        for name, amount in _asked(item).items():
+            total[name] = max(total.get(name, 0.0), amount)
+    return total
+
+
+def _asked(item: Object) -> dict[str, float]:
+    found = {**mapping(item, "resources", "limits"), **mapping(item, "resources", "requests")}
+    return {name: quantity(amount) or 0.0 for name, amount in found.items()}
+
+
+def placeable(template: Object, nodes: Iterable[Object], pods: Iterable[Object]) -> tuple[bool, str]:
+    """(whether a node takes one more pod of the template, why none does)."""
+    wanted = requests(template)
+    used: dict[str, dict[str, float]] = {}
+    for pod in pods:
+        node = text(pod, "spec", "nodeName")
+        if node and text(pod, "status", "phase") not in ("Succeeded", "Failed"):
+            on = used.setdefault(node, {})
+            for name, amount in requests(pod).items():
+                on[name] = on.get(name, 0.0) + amount
+    reasons: list[str] = []
+    for found in nodes:
+        why = _against(template, found) or _lacks(wanted, found, used.get(name_of(found), {}))
+        if not why:
+            return True, ""
+        reasons.append(f"{name_of(found)}: {why}")
+    return False, "; ".join(reasons[:4]) or "there is no node"
+
+
+def _against(template: Object, node: Object) -> str:
+    if value(node, "spec", "unschedulable") is True:
+        return "is cordoned"
+    if condition(node, "Ready").get("status") != "True":
+        return "is not Ready"
+    labels = mapping(node, "metadata", "labels")
+    for key, wanted in mapping(template, "spec", "nodeSelector").items():
+        if labels.get(key) != wanted:
+            return f"is not labelled {key}={wanted}"
+    tolerations = objects(template, "spec", "tolerations")
+    for taint in objects(node, "spec", "taints"):
+        if text(taint, "effect") in ("NoSchedule", "NoExecute") and not any(_tolerates(found, taint) for found in tolerations):
+            return f"is tainted {text(taint, 'key')}"
+    return ""
+
+
+def _tolerates(toleration: Object, taint: Object) -> bool:
+    if text(toleration, "effect") not in ("", text(taint, "effect")):
+        return False
+    if text(toleration, "operator") == "Exists":
+        return text(toleration, "key") in ("", text(taint, "key"))
+    return text(toleration, "key") == text(taint, "key") and text(toleration, "value") == text(taint, "value")
+
+
+def _lacks(wanted: Mapping[str, float], node: Object, used: Mapping[str, float]) -> str:
+    has = mapping(node, "status", "allocatable")
+    for name, amount in wanted.items():
+        free = (quantity(has.get(name)) or 0.0) - used.get(name, 0.0)
+        if amount > free + 1e-9 and amount > 0:
+            return f"has {max(0.0, free):g} {name} free, {amount:g} are asked for"
+    return ""
+
+
+def quota_left(template: Object, quotas: Iterable[Object]) -> int:
+    """How many more pods of the template the namespace's quotas allow."""
+    wanted = requests(template)
+    limits = {
+        name: sum(quantity(mapping(item, "resources", "limits").get(name)) or 0.0 for item in objects(template, "spec", "containers"))
+        for name in ("cpu", "memory")
+    }
+    left = float(PLENTY)
+    for quota in quotas:
+        for name, bound in mapping(quota, "status", "hard").items():
+            kind, _, resource = name.partition(".")
+            if name in ("pods", "count/pods"):
+                amount = 1.0
+            elif kind == "requests":
+                amount = wanted.get(resource, 0.0)
+            elif kind == "limits":
+                amount = limits.get(resource, 0.0)
+            else:
+                amount = wanted.get(name, 0.0) if name in ("cpu", "memory") else 0.0
+            if amount > 0:
+                free = (quantity(bound) or 0.0) - (quantity(mapping(quota, "status", "used").get(name)) or 0.0)
+                left = min(left, free / amount)
+    return max(0, math.floor(left + 1e-9))
+
+
+def disruption_minimum(template: Object, replicas: int, budgets: Iterable[Object]) -> int:
+    """How many of these pods the PodDisruptionBudgets want to be available."""
+    labels = mapping(template, "metadata", "labels")
+    least = 0
+    for budget in budgets:
+        selector = mapping(budget, "spec", "selector", "matchLabels")
+        if not selector or any(labels.get(key) != wanted for key, wanted in selector.items()):
+            continue
+        kept, lost = value(budget, "spec", "minAvailable"), value(budget, "spec", "maxUnavailable")
+        if kept is not None:
+            least = max(least, _share(kept, replicas))
+        elif lost is not None:
+            least = max(least, replicas - _share(lost, replicas))
+    return least
+
+
+def _share(written: object, of: int) -> int:
+    if isinstance(written, str) and written.endswith("%") and written[:-1].isdigit():
+        return math.ceil(of * int(written[:-1]) / 100)
+    return written if isinstance(written, int) else of
+
+
+def rollout_complete(deployment: Object) -> bool:
+    """True where no rollout is under way or paused: the newest revision owns every pod."""
+    if value(deployment, "spec", "paused") is True:
+        return False
+    wanted = count(deployment, "spec", "replicas")
+    wanted = 1 if wanted is None else wanted
+    seen = (count(deployment, "status", "observedGeneration") or 0) >= (count(deployment, "metadata", "generation") or 0)
+    return seen and (count(deployment, "status", "updatedReplicas") or 0) == wanted == (count(deployment, "status", "replicas") or 0)

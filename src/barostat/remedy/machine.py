@@ -1,0 +1,359 @@
+"""The remedy machine: what comes next, given what happened. Pure: `step(state, event) -> (state, commands)`.
+
+One thing is outstanding at a time. Before an act that changes anything, the record with its undo is written and acknowledged; an answer
+to anything but the outstanding key changes nothing. "No" and "cannot tell" are treated alike, and a refused act is undone like one that was
+done.
+
+    forward:  record -> act -> next step ...  Done            back:  record -> top of the undo stack -> ...  RolledBack
+    forward, no: before anything was begun Refused; before home's template is written back; after it HandedOff
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from barostat.remedy.acts import (
+    READS,
+    WAITS,
+    Act,
+    AwaitDrained,
+    AwaitHome,
+    AwaitSpare,
+    ClaimHome,
+    Conflict,
+    Done,
+    Failed,
+    Gather,
+    Judged,
+    Lost,
+    Observe,
+    PickReplica,
+    PickSurplus,
+    Refused,
+    ReleaseHome,
+)
+from barostat.remedy.journal import about, condition, note
+from barostat.remedy.plan import lint
+from barostat.remedy.precheck import refusals
+from barostat.remedy.program import TERMINAL, Phase, Step, program
+from barostat.remedy.state import (
+    Aborted,
+    Answer,
+    Answered,
+    Approved,
+    Began,
+    Command,
+    ConditionStatus,
+    Declined,
+    Do,
+    Emit,
+    Event,
+    Gathered,
+    HomeAs,
+    Resumed,
+    State,
+    Tick,
+    Waiting,
+    WaitKind,
+    WriteRecord,
+)
+
+Moved = tuple[State, tuple[Command, ...]]
+
+
+def step(state: State, event: Event) -> Moved:
+    """The state after the event, and what is to be done now.
+
+    Law: L6, an event that answers nothing outstanding changes nothing.
+    """
+    if isinstance(event, Resumed) and state.phase == "HandedOff":
+        state = replace(state, phase="Promoting" if state.committed else "RollingBack", back=not state.committed)
+    if state.ended:
+        return state, ()
+    match event:
+        case Began(at, holder) if state.waiting is None and state.phase == "Confirming":
+            return _begin(replace(state, holder=holder), at)
+        case Resumed(at, holder) if state.waiting is None:
+            return _resume(replace(state, holder=holder), at)
+        case Gathered(at, key, facts) if _is_due(state, key):
+            return _judge_facts(state, at, refusals(facts, state.plan))
+        case Answered(at, key, answer) if _is_due(state, key):
+            return _answered(state, at, answer)
+        case Tick(at) if state.waiting is not None and at >= state.waiting.until:
+            return _late(state, at)
+        case Approved(at) if state.waiting is not None and state.waiting.kind == "consent":
+            return _approve(replace(state, approved=True), at)
+        case Declined(at) if state.waiting is not None and state.waiting.kind == "consent":
+            return _end(state, at, "Refused", "a person declined the plan")
+        case Aborted(at, why):
+            return _abort(state, at, why)
+    return state, ()
+
+
+def _is_due(state: State, key: str) -> bool:
+    return state.waiting is not None and state.waiting.kind != "rest" and state.waiting.key == key
+
+
+def current(state: State) -> Act | None:
+    """The act that is next or under way; None where there is none (before the program, and at its end)."""
+    if state.phase in ("Confirming", "Planned"):
+        return Gather() if state.phase == "Confirming" else None
+    if state.claiming:
+        return ClaimHome()
+    if state.back:
+        return state.undo[-1] if state.undo else None
+    steps = program(state.plan)
+    return steps[state.cursor].act if state.cursor < len(steps) else None
+
+
+# --- before anything is changed
+
+
+def _begin(state: State, at: float) -> Moved:
+    wrong = lint(state.plan)
+    if wrong:
+        return _end(state, at, "Refused", "; ".join(wrong))
+    return _send(note(state, at, "Confirming", f"{state.plan.cause}: {state.plan.lever}, {state.plan.change}"), at, attempt=1)
+
+
+def _judge_facts(state: State, at: float, against: tuple[str, ...]) -> Moved:
+    if against:
+        return _end(condition(state, at, "Confirmed", "False", "; ".join(against)), at, "Refused", "; ".join(against))
+    state = note(condition(replace(state, phase="Planned"), at, "Confirmed", "True", "every pre-check holds"), at, "Planned", "")
+    if state.plan.autonomy == "act" or state.approved:
+        return _proceed(replace(state, waiting=None), at)
+    waiting = Waiting("consent", f"{state.plan.id}/consent", 1, at + state.plan.bounds.consent_s)
+    return replace(state, waiting=waiting), (Emit("Planned", f"{state.plan.change}: waiting for a yes"),)
+
+
+def _approve(state: State, at: float) -> Moved:
+    """A yes counts for what was seen; where that is old by now, it is looked at once more."""
+    seen = max((found.at for found in state.conditions if found.type == "Confirmed"), default=at)
+    state = note(state, at, "Approved", "")
+    if at - seen <= state.plan.bounds.evidence_s:
+        return _proceed(replace(state, waiting=None), at)
+    return _send(replace(state, phase="Confirming", waiting=None), at, attempt=1)
+
+
+def _resume(state: State, at: float) -> Moved:
+    """A new epoch, in the record first and then on home, before anything else is sent."""
+    claiming = bool(state.undo) and not isinstance(current(state), ReleaseHome)
+    state = note(replace(state, epoch=state.epoch + 1, claiming=claiming), at, "Resumed", state.phase)
+    seen = max((found.at for found in state.conditions if found.type == "Confirmed"), default=at)
+    if at - seen > state.plan.bounds.resume_s and not state.back and not state.committed:
+        why = f"resumed {(at - seen) / 60:.0f} min after its facts were judged: too old to go on"
+        state = replace(note(state, at, "RollingBack", why), phase="RollingBack", back=True, why=why)
+    return _write(state, at, "record", attempt=1)
+
+
+# --- one step
+
+
+def _proceed(state: State, at: float) -> Moved:
+    """The next act is under way: its record if it needs one, else the act itself."""
+    if state.aborting and not state.back and not state.committed:
+        return _fail(replace(state, aborting=""), at, state.aborting)
+    steps = program(state.plan)
+    if state.back and not state.undo:
+        return _end(state, at, "RolledBack" if state.cursor else "Refused", state.why)
+    if not state.back and state.cursor >= len(steps):
+        return _end(state, at, "Done", f"{state.plan.change} is in force")
+    emits: tuple[Command, ...] = ()
+    if not state.back and steps[state.cursor].phase != state.phase:
+        state = note(replace(state, phase=steps[state.cursor].phase), at, steps[state.cursor].phase, "")
+        emits = (Emit(state.phase, str(state.plan.change)),)
+    act = current(state)
+    if isinstance(act, READS) or state.recorded:
+        state, commands = _send(state, at, attempt=1)
+    else:
+        state, commands = _write(state if state.back else _intend(state, steps[state.cursor]), at, "record", attempt=1)
+    return state, (*emits, *commands)
+
+
+def _intend(state: State, intended: Step) -> State:
+    """The step's undo is on the stack: before the record of it, and so before the act."""
+    kept = state.undo[: len(state.undo) - intended.forgets] if intended.forgets else state.undo
+    return replace(state, undo=(*kept, *intended.undo))
+
+
+def _write(state: State, at: float, kind: WaitKind, attempt: int) -> Moved:
+    revision = state.revision + 1
+    key = f"{state.plan.id}/{state.epoch}/w{revision}"
+    kept = replace(state, revision=revision, recorded=True, waiting=None, aborting="", claiming=False)
+    waiting = Waiting(kind, key, attempt, at + state.plan.bounds.answer_s)
+    return replace(state, waiting=waiting), (WriteRecord(key, revision, kept),)
+
+
+def _send(state: State, at: float, attempt: int, until: float | None = None) -> Moved:
+    act = current(state)
+    assert act is not None
+    bounds = state.plan.bounds
+    if isinstance(act, AwaitSpare | AwaitHome):
+        allowed = bounds.ready_s
+    elif isinstance(act, AwaitDrained):
+        allowed = bounds.drain_s
+    else:
+        allowed = bounds.verify_s + bounds.answer_s if isinstance(act, Observe) else bounds.answer_s
+    if isinstance(act, Gather):
+        place = "confirm"
+    elif state.claiming:
+        place = "claim"
+    else:
+        place = f"b{len(state.undo)}" if state.back else f"f{state.cursor}"
+    key = f"{state.plan.id}/{state.epoch}/{place}"
+    until = at + allowed if until is None else until
+    slot = getattr(act, "slot", "")
+    home: HomeAs = "any" if state.back else "patched" if state.committed else "planned"
+    return replace(state, waiting=Waiting("act", key, attempt, until)), (Do(key, state.claim, act, home, state.pod(slot), until),)
+
+
+# --- answers
+
+
+def _answered(state: State, at: float, answer: Answer) -> Moved:
+    waiting = state.waiting
+    assert waiting is not None
+    if waiting.kind in ("record", "final"):
+        return _record_answered(state, at, answer)
+    if waiting.kind != "act":
+        return state, ()
+    act = current(state)
+    match answer:
+        case Done(pod, said):
+            if isinstance(act, Observe | Gather):
+                return state, ()
+            if isinstance(act, AwaitSpare | PickReplica) and pod is None:
+                return _denied(state, at, answer, "no pod was named")
+            if isinstance(act, PickSurplus) and pod is None:
+                state = replace(state, undo=tuple(found for found in state.undo if getattr(found, "slot", "") != act.slot or found == act))
+            if isinstance(act, AwaitSpare | PickReplica | PickSurplus) and pod is not None:
+                state = replace(state, pods=tuple(sorted((dict(state.pods) | {act.slot: pod}).items())))
+            return _next(state, at, said)
+        case Judged() if isinstance(act, Observe):
+            return _judged(state, at, answer)
+        case Lost(why):
+            return _again(state, at, why)
+        case Refused(why) | Conflict(why) | Failed(why):
+            return _denied(state, at, answer, why)
+    return state, ()
+
+
+def _next(state: State, at: float, said: str) -> Moved:
+    act = current(state)
+    assert act is not None
+    state = note(replace(state, waiting=None), at, type(act).__name__, about(state, act, said))
+    if state.claiming:
+        return _proceed(replace(state, claiming=False), at)
+    if state.back:
+        return _proceed(replace(state, undo=state.undo[:-1], recorded=False), at)
+    done = program(state.plan)[state.cursor]
+    committed = state.committed or done.commits
+    return _proceed(replace(state, cursor=state.cursor + 1, recorded=False, committed=committed), at)
+
+
+def _judged(state: State, at: float, judged: Judged) -> Moved:
+    reason = "; ".join(judged.reasons) or judged.outcome
+    state = replace(state, verified=judged.outcome)
+    status: ConditionStatus = "True" if judged.outcome == "better" else "False" if judged.outcome == "worse" else "Unknown"
+    state = condition(state, at, "Verified", status, reason)
+    if judged.outcome != "better":
+        return _fail(state, at, f"{judged.outcome}: {reason}")
+    return _next(state, at, reason)
+
+
+def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
+    """No, for now or for good. Where there is only one way left it is tried again after a rest, but for a claim that is somebody else's."""
+    assert state.waiting is not None
+    if isinstance(answer, Conflict) and state.claiming:
+        return replace(note(state, at, "Superseded", why), superseded=True, waiting=None), (Emit("Superseded", why, warning=True),)
+    if not (state.back or state.claiming or state.committed):
+        return _fail(state, at, why)
+    if state.waiting.attempt >= state.plan.bounds.attempts:
+        return _end(state, at, "HandedOff", why)
+    return replace(state, waiting=replace(state.waiting, kind="rest", until=at + state.plan.bounds.rest_s)), ()
+
+
+def _again(state: State, at: float, why: str) -> Moved:
+    """The same act with the same key, as often as the plan allows; a wait goes on until its own deadline."""
+    assert state.waiting is not None
+    act, waiting = current(state), state.waiting
+    if isinstance(act, WAITS):
+        return _send(state, at, waiting.attempt, waiting.until)
+    if waiting.attempt >= state.plan.bounds.attempts:
+        if isinstance(act, Gather):
+            return _end(state, at, "Refused", f"the facts could not be had: {why}")
+        if isinstance(act, Observe):
+            return _judged(state, at, Judged("inconclusive", (why,)))
+        return _fail(state, at, f"no answer to {type(act).__name__}: {why}")
+    return _send(state, at, waiting.attempt + 1)
+
+
+def _late(state: State, at: float) -> Moved:
+    assert state.waiting is not None
+    waiting = state.waiting
+    if waiting.kind == "consent":
+        return _end(state, at, "Refused", "nobody said yes in time")
+    if waiting.kind in ("record", "final"):
+        return _record_answered(state, at, Lost("no answer in time"))
+    if waiting.kind == "rest":
+        return _send(state, at, waiting.attempt + 1)
+    act = current(state)
+    if isinstance(act, AwaitDrained):
+        if state.plan.bounds.on_drain_bound == "cut" or state.back or state.committed:
+            return _next(state, at, f"not drained within {state.plan.bounds.drain_s:.0f} s")
+        return _fail(state, at, f"{act.slot} was not drained within {state.plan.bounds.drain_s:.0f} s")
+    if isinstance(act, WAITS):
+        return _fail(state, at, f"{type(act).__name__}: not Ready within {state.plan.bounds.ready_s:.0f} s")
+    return _again(state, at, "no answer in time")
+
+
+def _record_answered(state: State, at: float, answer: Answer) -> Moved:
+    """Written: on with the act. Somebody else's: this run is over. Not to be had: nothing more may be changed."""
+    assert state.waiting is not None
+    waiting = state.waiting
+    if isinstance(answer, Done):
+        state = replace(state, revision=state.revision + 1, waiting=None)
+        return (state, ()) if waiting.kind == "final" else _proceed(replace(state, recorded=True), at)
+    if isinstance(answer, Conflict):
+        return replace(note(state, at, "Superseded", answer.why), superseded=True, waiting=None), (
+            Emit("Superseded", answer.why, warning=True),
+        )
+    why = getattr(answer, "why", "the record was not written")
+    if isinstance(answer, Lost) and waiting.attempt < state.plan.bounds.attempts:
+        return _write(state, at, waiting.kind, waiting.attempt + 1)
+    if waiting.kind == "final":
+        return replace(note(state, at, "Unrecorded", why), waiting=None), ()
+    if state.back or state.committed or state.claiming:
+        return _end(state, at, "HandedOff", f"the record could not be written: {why}")
+    return _fail(state, at, f"the record could not be written: {why}")
+
+
+# --- ways to end
+
+
+def _fail(state: State, at: float, why: str) -> Moved:
+    """The way forward is over: nothing was begun, or it is taken back, or a person takes over."""
+    if not state.undo or (state.cursor == 0 and not state.recorded and not state.back):
+        return _end(state, at, "Refused", why)
+    if state.back or state.committed or state.claiming:
+        return _end(state, at, "HandedOff", why)
+    state = replace(state, phase="RollingBack", back=True, recorded=False, why=why, waiting=None)
+    state, commands = _proceed(note(state, at, "RollingBack", why), at)
+    return state, (Emit("RollingBack", why, warning=True), *commands)
+
+
+def _abort(state: State, at: float, why: str) -> Moved:
+    """At once where nothing is being changed just now, else after the answer. What is committed goes on to its end."""
+    if state.back or state.committed or state.phase in TERMINAL:
+        return state, ()
+    waiting, act = state.waiting, current(state)
+    if waiting is None or waiting.kind == "consent" or (waiting.kind == "act" and isinstance(act, READS)):
+        return _fail(state, at, why)
+    return replace(state, aborting=why), ()
+
+
+def _end(state: State, at: float, phase: Phase, why: str) -> Moved:
+    state = note(replace(state, phase=phase, why=why, waiting=None), at, phase, why)
+    emit = Emit(phase, why, warning=phase != "Done")
+    state, commands = _write(state, at, "final", attempt=1)
+    return state, (emit, *commands)

@@ -1,0 +1,243 @@
+"""The checks before anything is changed: a readable list of named judgements over gathered facts.
+
+Present means that the check holds. Absent and Unknown both stop the plan: what could not be read is no permission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from barostat.core.diagnosis import CauseName
+from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.remedy.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was read of the world just before. None: could not be read (`unread` says why, by the field's name).
+
+    `cause`, `evidence_at`: the diagnosis made anew, and the instant of its newest evidence. `bad_nodes`: of the target's pods, with the
+    reason. `rollout_age_s`: of the last rollout; infinite for none known. `owner`, `autoscaler`: who would revert or fight a write; empty
+    for nobody, or suspended. `quota_left`: replicas that quotas still allow. `claim`: whose change is in flight on home; empty for none.
+    `separable`: every Service that selects home's pods does so by a label that can be taken off, and at least one does.
+    """
+
+    at: float
+    cause: CauseName | None = None
+    evidence_at: float | None = None
+    lever_fits: bool | None = None
+    bad_nodes: tuple[str, ...] | None = None
+    rollout_age_s: float | None = None
+    burn_window_s: float = 7200.0
+    template: str | None = None
+    rollout_complete: bool | None = None
+    replicas: int | None = None
+    serving: int | None = None
+    spare_schedulable: bool | None = None
+    spare_because: str = ""
+    quota_left: int | None = None
+    disruption_minimum: int | None = None
+    autoscaler: str | None = None
+    owner: str | None = None
+    separable: bool | None = None
+    claim: str | None = None
+    changes_last_hour: int | None = None
+    changes_per_hour: int = 2
+    missing_rights: tuple[str, ...] | None = None
+    unread: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One named condition. `gloss`: what it asks, in a line."""
+
+    name: str
+    gloss: str
+    needs: tuple[str, ...]
+    judge: Callable[[Facts, Plan], Verdict]
+    edge: bool = False
+    """True where it matters for a change at the edge too, which touches no replica."""
+
+
+def _verdict(holds: bool, yes: str, no: str) -> Verdict:
+    return Present(yes, ()) if holds else Absent(no)
+
+
+def _evidence_fresh(facts: Facts, plan: Plan) -> Verdict:
+    age_s = facts.at - (facts.evidence_at if facts.evidence_at is not None else 0.0)
+    limit_s = plan.bounds.evidence_s
+    return _verdict(
+        -5.0 <= age_s <= limit_s, f"the evidence is {age_s:.0f} s old", f"the evidence is {age_s:.0f} s old, at most {limit_s:.0f} s"
+    )
+
+
+def _cause_confirmed(facts: Facts, plan: Plan) -> Verdict:
+    return _verdict(facts.cause == plan.cause, f"still {plan.cause}", f"the plan is for {plan.cause}, it is {facts.cause} now")
+
+
+def _lever_fits(facts: Facts, plan: Plan) -> Verdict:
+    return _verdict(
+        facts.lever_fits is True, f"{plan.lever} is right for {plan.cause}", f"{plan.lever} is not for {plan.cause} on this version"
+    )
+
+
+def _nodes_healthy(facts: Facts, _plan: Plan) -> Verdict:
+    bad = facts.bad_nodes or ()
+    return _verdict(not bad, "the nodes are healthy", f"a node fault looks the same and is mended first: {', '.join(bad)}")
+
+
+def _no_recent_deploy(facts: Facts, plan: Plan) -> Verdict:
+    age_s = facts.rollout_age_s or 0.0
+    if plan.change.kind == "revision":
+        return Present("the plan undoes the last rollout", ())
+    return _verdict(
+        age_s > facts.burn_window_s,
+        "nothing was rolled out in the burn window",
+        f"a rollout {age_s / 60:.0f} min ago is within the burn window: that one is undone first",
+    )
+
+
+def _home_as_planned(facts: Facts, plan: Plan) -> Verdict:
+    same = facts.template == plan.template and facts.replicas == plan.replicas
+    return _verdict(same, "home is as the plan found it", "the Deployment is not as the plan found it: somebody changed it since")
+
+
+def _rollout_complete(facts: Facts, _plan: Plan) -> Verdict:
+    return _verdict(facts.rollout_complete is True, "no rollout is under way", "a rollout is under way or paused")
+
+
+def _floor_holds(facts: Facts, plan: Plan) -> Verdict:
+    """Where fewer than the floor serve already, at least they go on."""
+    serving = facts.serving or 0
+    floor = min(plan.floor, plan.serving)
+    left = min(plan.kept_in_rotation, serving)
+    return _verdict(left >= floor, f"{left} serve meanwhile, the floor is {floor}", f"{left} would serve, the floor is {floor}")
+
+
+def _serving_as_planned(facts: Facts, plan: Plan) -> Verdict:
+    serving = facts.serving or 0
+    return _verdict(
+        serving >= plan.serving, f"{serving} replicas serve", f"{serving} replicas serve, {plan.serving} did when it was planned"
+    )
+
+
+def _spare_schedulable(facts: Facts, plan: Plan) -> Verdict:
+    if not plan.gpus_needed:
+        return Present("no spare GPU is needed", ())
+    return _verdict(
+        facts.spare_schedulable is True, "a spare replica can be placed", f"no node takes a spare replica: {facts.spare_because}"
+    )
+
+
+def _quota_allows(facts: Facts, plan: Plan) -> Verdict:
+    needed = 1 if plan.gpus_needed else 0
+    left = facts.quota_left or 0
+    return _verdict(left >= needed, f"the quota leaves room for {left} more", f"the quota leaves room for {left} more, {needed} is needed")
+
+
+def _disruption_budget(facts: Facts, plan: Plan) -> Verdict:
+    minimum = facts.disruption_minimum or 0
+    return _verdict(
+        plan.kept_in_rotation >= minimum,
+        f"the disruption budget asks for {minimum}",
+        f"the disruption budget asks for {minimum}, {plan.kept_in_rotation} would serve",
+    )
+
+
+def _no_autoscaler(facts: Facts, _plan: Plan) -> Verdict:
+    return _verdict(
+        not facts.autoscaler, "no autoscaler fights", f"{facts.autoscaler} would set the replicas back: --pause-owner suspends it"
+    )
+
+
+def _no_owner(facts: Facts, _plan: Plan) -> Verdict:
+    return _verdict(not facts.owner, "nobody reverts a write", f"{facts.owner} would revert a write: the change belongs in its source")
+
+
+def _separable(facts: Facts, _plan: Plan) -> Verdict:
+    return _verdict(
+        facts.separable is True,
+        "a replica leaves every Service by its labels",
+        "a Service selects on what the ReplicaSet sets, or none selects the pods: a replica cannot be taken out by its labels",
+    )
+
+
+def _no_other_change(facts: Facts, plan: Plan) -> Verdict:
+    mine = facts.claim == "" or (facts.claim or "").startswith(f"{plan.id}#")
+    return _verdict(mine, "no other change is in flight", f"another change is in flight: {facts.claim}")
+
+
+def _budget_left(facts: Facts, _plan: Plan) -> Verdict:
+    spent = facts.changes_last_hour or 0
+    return _verdict(
+        spent < facts.changes_per_hour,
+        f"{spent} of {facts.changes_per_hour} changes this hour",
+        f"{spent} changes in the last hour, {facts.changes_per_hour} are allowed",
+    )
+
+
+def _rights(facts: Facts, _plan: Plan) -> Verdict:
+    lacking = facts.missing_rights or ()
+    return _verdict(not lacking, "every right is there", f"rights are missing: {', '.join(lacking)}")
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("evidence-fresh", "was the harm seen just now?", ("evidence_at",), _evidence_fresh, edge=True),
+    Check("cause-confirmed", "is it still the cause that the plan is for?", ("cause",), _cause_confirmed, edge=True),
+    Check("lever-fits", "is the lever right for this cause on this version?", ("lever_fits",), _lever_fits, edge=True),
+    Check("nodes-healthy", "is it no node fault?", ("bad_nodes",), _nodes_healthy),
+    Check("no-recent-deploy", "is there no rollout in the burn window to undo first?", ("rollout_age_s",), _no_recent_deploy),
+    Check("home-as-planned", "is the Deployment what the plan was made for?", ("template", "replicas"), _home_as_planned),
+    Check("rollout-complete", "is no rollout under way or paused?", ("rollout_complete",), _rollout_complete),
+    Check("serving-as-planned", "do no fewer serve than the plan counted on?", ("serving",), _serving_as_planned),
+    Check("floor", "do enough replicas serve meanwhile?", ("serving",), _floor_holds),
+    Check("spare-schedulable", "is there a GPU for the spare?", ("spare_schedulable",), _spare_schedulable),
+    Check("quota", "does the quota allow one more?", ("quota_left",), _quota_allows),
+    Check("disruption-budget", "does the PodDisruptionBudget allow it?", ("disruption_minimum",), _disruption_budget),
+    Check("no-autoscaler", "does no HPA or KEDA set the replicas back?", ("autoscaler",), _no_autoscaler),
+    Check("no-owner", "does no Helm, GitOps or operator revert it?", ("owner",), _no_owner),
+    Check("separable", "can one replica leave the rotation by its labels?", ("separable",), _separable),
+    Check("no-other-change", "is no other change in flight?", ("claim",), _no_other_change, edge=True),
+    Check("budget-left", "may another change be made this hour?", ("changes_last_hour",), _budget_left, edge=True),
+    Check("rights", "may we do all of it?", ("missing_rights",), _rights, edge=True),
+)
+
+
+def judged(facts: Facts, plan: Plan) -> tuple[tuple[Check, Verdict], ...]:
+    """Every check that the plan's strategy asks for, with its verdict; a check that raises is its own Unknown.
+
+    Law: L2, a fact that was not read gives Unknown before its check is asked.
+    """
+    found: list[tuple[Check, Verdict]] = []
+    unread = dict(facts.unread)
+    for check in CHECKS:
+        if plan.strategy == "edge-only" and not check.edge:
+            continue
+        missing = tuple(name for name in check.needs if getattr(facts, name) is None)
+        if missing:
+            why = "; ".join(unread.get(name, f"{name.replace('_', ' ')} could not be read") for name in missing)
+            found.append((check, Unknown(why, missing)))
+            continue
+        try:
+            found.append((check, check.judge(facts, plan)))
+        except Exception as error:
+            found.append((check, Unknown(f"the check itself failed ({type(error).__name__}: {error}); please report it", crashed=True)))
+    return tuple(found)
+
+
+def refusals(facts: Facts, plan: Plan) -> tuple[str, ...]:
+    """Why the plan may not be carried out, check by check; nothing where every check holds.
+
+    Law: L2.
+    """
+    against: list[str] = []
+    for check, verdict in judged(facts, plan):
+        match verdict:
+            case Present():
+                pass
+            case Absent(because):
+                against.append(f"{check.name}: {because}")
+            case Unknown(why):
+                against.append(f"{check.name}: cannot tell: {why}")
+    return tuple(against)

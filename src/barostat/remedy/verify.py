@@ -1,0 +1,128 @@
+"""What a change came to: a lever's expectation held against the figures before and the window after, at the load of before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from barostat.core.change import Expect, Expectation
+from barostat.core.signal import Fresh, Signal
+from barostat.core.window import Window
+from barostat.remedy.acts import Judged
+
+Met = Literal["met", "unmet", "unknown"]
+
+NEARLY = 0.9
+"""A window counts as sustained from this share of the time asked for: the last scrape is rarely at its very end."""
+
+
+def baseline(expectation: Expectation, window: Window) -> tuple[tuple[str, float], ...]:
+    """The figures that the expectation will be held against, by signal: the mean, and of a counter where it stands.
+
+    Taken from a replica under the former setting, and kept in the plan, so that a run on another machine can judge too. What is missing or
+    stale is left out.
+    """
+    counters = {expect.signal for expect in expectation.expects if expect.want == "no-more"}
+    names = sorted({*expectation.load_signals, *(expect.signal for expect in expectation.expects)})
+    found = ((name, window.fresh(name)) for name in names)
+    return tuple((name, signal.last if name in counters else signal.mean) for name, signal in found if signal is not None)
+
+
+def verify(expectation: Expectation, former: Mapping[str, float], after: Window, since: float) -> Judged:
+    """Better, worse, or inconclusive, with a sentence for each thing that counted.
+
+    `former`: the plan's baseline (the rest of the fleet is no substitute: it has other load by now). `after`: the replica with the change;
+    only what was measured from `since` on counts.
+    Better: every essential promise is met, nothing got worse, under no less load, for long enough. Worse: a promise was measured and is not
+    kept, or harm was done, and more load does not explain it. Inconclusive: everything else.
+    Law: L2, what was not measured proves nothing.
+    """
+    load, load_says = _load(expectation, former, after, since)
+    kept: list[str] = []
+    broken: list[str] = []
+    open_: list[str] = []
+    harmed: list[str] = []
+    for expect in expectation.expects:
+        met, says = _met(expect, former, after, since)
+        if met == "unmet" and expect.unless and all(_met(other, former, after, since)[0] == "met" for other in expect.unless):
+            continue
+        if met == "met":
+            kept += [says] if expect.essential else []
+        elif met == "unmet":
+            (broken if expect.essential else harmed).append(says)
+        elif expect.essential:
+            open_.append(says)
+    seen_s = _seen_s(expectation, after, since)
+    short = seen_s < NEARLY * expectation.sustained_s
+    if (broken or harmed) and load is not None and load > 1.0 / expectation.load_ratio:
+        return Judged("inconclusive", (f"{load_says}: more than before, so what is wrong is not the change's", *harmed, *broken))
+    if harmed or (broken and not short):
+        return Judged("worse", (*harmed, *broken, load_says))
+    if open_:
+        return Judged("inconclusive", (*open_, load_says))
+    if broken or short:
+        return Judged("inconclusive", (f"seen for {seen_s:.0f} s of {expectation.sustained_s:.0f} s", *broken))
+    if load is None:
+        return Judged("inconclusive", (load_says, *kept))
+    if load < expectation.load_ratio:
+        return Judged("inconclusive", (f"{load_says}: too little to tell", *kept))
+    return Judged("better", (*kept, load_says))
+
+
+def _after(window: Window, name: str, since: float) -> Signal | None:
+    match window.read(name):
+        case Fresh(signal, _):
+            return signal.since(since)
+        case _:
+            return None
+
+
+def _load(expectation: Expectation, former: Mapping[str, float], after: Window, since: float) -> tuple[float | None, str]:
+    """The least ratio of load after to load before, over the signals that both windows have."""
+    found: list[tuple[float, str]] = []
+    for name in expectation.load_signals:
+        now = _after(after, name, since)
+        if now is not None and former.get(name, 0.0) > 0:
+            ratio = now.mean / former[name]
+            found.append((ratio, f"{name} {now.mean:.3g}, {ratio:.2f} of before"))
+    return min(found, default=(None, "the load before and after was not measured"))
+
+
+def _seen_s(expectation: Expectation, after: Window, since: float) -> float:
+    """How long the essential promises were watched: the shortest of their series, and none for a single point."""
+    spans = [
+        signal.span_s
+        for expect in expectation.expects
+        if expect.essential and (signal := _after(after, expect.signal, since)) is not None and len(signal.points) > 1
+    ]
+    return min(spans, default=0.0)
+
+
+def _met(expect: Expect, former: Mapping[str, float], after: Window, since: float) -> tuple[Met, str]:
+    now = _after(after, expect.signal, since)
+    if now is None:
+        return "unknown", f"{expect.signal} was not measured after the change"
+    value, bound = now.mean, expect.bound
+    match expect.want:
+        case "zero" | "below":
+            return _of(value <= bound), f"{expect.signal} {value:.3g}, at most {bound:.3g}"
+        case "above":
+            return _of(value >= bound), f"{expect.signal} {value:.3g}, at least {bound:.3g}"
+    was = former.get(expect.signal)
+    if was is None:
+        return "unknown", f"{expect.signal} was not measured before the change"
+    says = f"{expect.signal} {value:.3g}, was {was:.3g}"
+    match expect.want:
+        case "falls":
+            return _of(value <= was * (1.0 - bound)), says
+        case "rises":
+            return _of(value >= was * (1.0 + bound)), says
+        case "holds":
+            return _of(value <= was * (1.0 + bound)), says
+        case "no-more":
+            # a replica made anew counts from nought
+            return _of(now.last - min(was, now.first) <= bound), f"{expect.signal} {now.last:.3g}, was {was:.3g}"
+
+
+def _of(holds: bool) -> Met:
+    return "met" if holds else "unmet"

@@ -1,0 +1,353 @@
+"""A Kubernetes small enough to be walked through: a Deployment, its ReplicaSet, spares, pods, GPUs, endpoints, a record.
+
+What it takes for granted:
+* a ReplicaSet releases a pod whose labels do not fit, adopts one without a controller whose labels fit, makes what is missing from its
+  template, and deletes what is too many: what is not Ready first, then the newest (Kubernetes 1.34, ReplicaSet);
+* controllers are slow, in any order with us, but faster than an engine starts;
+* a lost request took effect or never will. Only a killed program leaves one behind that may still arrive (the stray).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from barostat.remedy.acts import (
+    Act,
+    AwaitDrained,
+    AwaitHome,
+    AwaitSpare,
+    ClaimHome,
+    Conflict,
+    CreateSpare,
+    DeletePod,
+    DeleteSpare,
+    Detach,
+    JoinRotation,
+    LeaveRotation,
+    PatchTemplate,
+    PickReplica,
+    PickSurplus,
+    PutBack,
+    Refused,
+    ReleaseHome,
+    ScaleHome,
+    WriteLimits,
+)
+from barostat.remedy.plan import Strategy
+from barostat.remedy.state import HomeAs
+
+PENDING, STARTING, READY = 0, 1, 2
+OLD = "old"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How large the world is, and what may go wrong in it."""
+
+    replicas: int = 3
+    gpus: int = 4
+    strategy: Strategy = "spare"
+    levers: tuple[str, ...] = ("fewer-slots", "watermark")
+    changes_per_hour: int = 2
+    attempts: int = 2
+    others: tuple[str, ...] = ("template", "scale", "claim", "rival")
+    """What somebody else may do, once in a run: change the template, scale, take our claim away, claim for another incident."""
+    aborts: bool = True
+    crashes: bool = True
+    strays: bool = True
+    resumes: bool = False
+    """A person has what was handed off resumed."""
+
+
+class Pod(NamedTuple):
+    """One pod. `labelled`: carries what the Services select on. `listed`: stands in the EndpointSlices. `busy`: may have requests."""
+
+    name: str
+    owner: str
+    version: str
+    stage: int
+    labelled: bool
+    listed: bool
+    busy: bool
+
+    @property
+    def serves(self) -> bool:
+        """True where it gets requests and can answer them."""
+        return self.labelled and self.stage == READY
+
+
+class Claim(NamedTuple):
+    """Whose change is in flight: the number of the plan (-1: a stranger's), and the epoch of the run."""
+
+    plan: int
+    epoch: int
+
+
+class Request(NamedTuple):
+    """An act on its way, as the machine sent it. `pod`: the name of the one that its slot stands for."""
+
+    act: Act
+    pod: str
+    home: HomeAs
+
+
+class Stray(NamedTuple):
+    """A request that a killed program left on its way, and the claim that it goes by."""
+
+    claim: Claim
+    request: Request
+
+
+class World(NamedTuple):
+    """Everything outside the machine.
+
+    `ended`: the plan that ended last on home; `parents`: what each plan found there. `acted`: the present run has changed something.
+    `told_`: the machine was told that the facts allow the plan, and that the change is proved.
+    """
+
+    replicas: int
+    template: str
+    pods: tuple[Pod, ...]
+    spares: tuple[tuple[int, str], ...] = ()
+    claim: Claim | None = None
+    ended: int = -1
+    parents: tuple[int, ...] = (-1,)
+    limits: str = OLD
+    record: int = -1
+    record_epoch: int = 0
+    epoch: int = 1
+    stray: Stray | None = None
+    acted: bool = False
+    changes: int = 0
+    counted: int = -1
+    disturbed: str = ""
+    told_confirmed: bool = False
+    told_proved: bool = False
+
+
+Broken = tuple[str, ...]
+"""Laws that were broken, a sentence each, beginning with the law's name."""
+
+
+def begin(setting: Setting) -> World:
+    """Every replica serves the old version."""
+    pods = tuple(Pod(f"h{index}", "home", OLD, READY, True, True, True) for index in range(setting.replicas))
+    return World(setting.replicas, OLD, pods)
+
+
+def serving(world: World, but: str = "") -> int:
+    """Replicas in rotation that can answer."""
+    return sum(1 for pod in world.pods if pod.serves and pod.listed and pod.name != but)
+
+
+def home_serving(world: World) -> int:
+    """Those among them that are home's."""
+    return sum(1 for pod in world.pods if pod.owner == "home" and pod.serves and pod.listed)
+
+
+def find(world: World, name: str) -> Pod | None:
+    """The pod of that name, if it is still there."""
+    return next((pod for pod in world.pods if pod.name == name), None)
+
+
+def _with(world: World, changed: Pod) -> World:
+    return world._replace(pods=tuple(changed if pod.name == changed.name else pod for pod in world.pods))
+
+
+def _without(world: World, name: str) -> World:
+    return world._replace(pods=tuple(pod for pod in world.pods if pod.name != name))
+
+
+def drained(world: World, name: str) -> World:
+    """The wait for that pod's requests is over: none runs, or the bound has passed."""
+    pod = find(world, name)
+    return world if pod is None or pod.listed else _with(world, pod._replace(busy=False))
+
+
+# --- controllers
+
+
+def settle(world: World) -> tuple[World, Broken]:
+    """What the controllers make of the world: ReplicaSets, garbage collection, endpoints, until nothing moves."""
+    broken: list[str] = []
+    pods = [_released_or_adopted(pod) for pod in world.pods]
+    owned = [pod for pod in pods if pod.owner == "home"]
+    names = {pod.name for pod in pods}
+    for _ in range(world.replicas - len(owned)):
+        name = next(f"n{index}" for index in range(99) if f"n{index}" not in names)
+        names.add(name)
+        pods.append(Pod(name, "home", world.template, PENDING, True, False, False))
+    for victim in sorted(owned, key=rank)[: max(0, len(owned) - world.replicas)]:
+        pods.remove(victim)
+        if victim.serves or victim.busy:
+            broken.append(f"L9: the ReplicaSet deletes {victim.name}, which serves")
+    for index, version in world.spares:
+        if not any(pod.owner == f"spare-{index}" for pod in pods):
+            pods.append(Pod(f"s{index}", f"spare-{index}", version, PENDING, False, False, False))
+    made = {"home", "", *(f"spare-{index}" for index, _ in world.spares)}
+    for pod in [pod for pod in pods if pod.owner not in made]:
+        pods.remove(pod)
+        if pod.serves or pod.busy:
+            broken.append(f"L9: {pod.name} goes with its spare, and serves")
+    listed = (pod._replace(listed=pod.serves, busy=pod.busy or pod.serves) for pod in pods)
+    return world._replace(pods=tuple(sorted(listed))), tuple(broken)
+
+
+def _released_or_adopted(pod: Pod) -> Pod:
+    if pod.owner == "home" and not pod.labelled:
+        return pod._replace(owner="")
+    return pod._replace(owner="home") if pod.owner == "" and pod.labelled else pod
+
+
+def rank(pod: Pod) -> tuple[int, bool, str]:
+    """What a ReplicaSet deletes first comes first: not Ready, then the newest."""
+    return pod.stage, pod.name.startswith("h"), pod.name
+
+
+def starts(world: World, setting: Setting) -> list[tuple[str, World]]:
+    """Pods that may be given a GPU, or get Ready, next."""
+    free = setting.gpus - sum(1 for pod in world.pods if pod.stage != PENDING)
+    moves = []
+    for pod in world.pods:
+        if pod.stage == PENDING and free > 0:
+            moves.append((f"{pod.name} is given a GPU", _with(world, pod._replace(stage=STARTING))))
+        elif pod.stage == STARTING:
+            moves.append((f"{pod.name} gets Ready", _with(world, pod._replace(stage=READY))))
+    return moves
+
+
+# --- what an act does, as barostat.remedy.acts says it
+
+
+def perform(world: World, setting: Setting, claim: Claim, request: Request, version: str) -> tuple[World, Refused | Conflict | None]:
+    """The world after the request arrived, and why it was not carried out; None where it was (when it is Done, `is_done` says)."""
+    act, name, home = request
+    match act:
+        case ClaimHome():
+            return _claimed(world, setting, claim)
+        case ReleaseHome():
+            ours = world.claim is not None and world.claim.plan == claim.plan and world.claim.epoch <= claim.epoch
+            return (world._replace(claim=None, ended=claim.plan) if ours else world), None
+    if world.claim != claim:
+        return world, Conflict("the claim is not ours")
+    if home != "any" and world.disturbed == "template":
+        return world, Conflict("home's template is not as we left it")
+    pod = find(world, name)
+    match act:
+        case CreateSpare(index):
+            there = any(index == found for found, _ in world.spares)
+            return (world if there else world._replace(spares=tuple(sorted((*world.spares, (index, version)))))), None
+        case DeleteSpare(index):
+            if any(pod.owner == f"spare-{index}" and pod.labelled for pod in world.pods):
+                return world, Refused("its pod is in rotation")
+            return world._replace(spares=tuple(found for found in world.spares if found[0] != index)), None
+        case JoinRotation():
+            return (world, Refused("the pod is gone")) if pod is None else (_with(world, pod._replace(labelled=True)), None)
+        case LeaveRotation(_, floor) | Detach(_, floor):
+            return _out(world, act, pod, floor)
+        case PutBack(_, replicas):
+            return _back(world, pod, replicas), None
+        case ScaleHome(former, to):
+            return _scaled(world, former, to)
+        case DeletePod():
+            if pod is not None and (pod.owner or pod.labelled or pod.listed):
+                return world, Refused("it is not out of rotation")
+            return (world if pod is None else _without(world, pod.name)), None
+        case PatchTemplate(back):
+            if world.replicas or any(pod.owner == "home" for pod in world.pods):
+                return world, Refused("home owns a pod")
+            return world._replace(template=OLD if back else version), None
+        case WriteLimits(back):
+            return world._replace(limits=OLD if back else version), None
+    return world, None
+
+
+def _claimed(world: World, setting: Setting, claim: Claim) -> tuple[World, Conflict | None]:
+    found = world.claim
+    if found is None:
+        as_planned = world.replicas == setting.replicas and world.template == OLD and world.disturbed not in ("template", "scale")
+        as_planned = as_planned and world.ended == world.parents[claim.plan]
+        if not as_planned:
+            return world, Conflict("home is not as the plan found it")
+        return world._replace(claim=claim, changes=world.changes + (claim.plan > world.counted), counted=claim.plan), None
+    if found.plan == claim.plan and found.epoch <= claim.epoch:
+        return world._replace(claim=claim), None
+    return world, Conflict("another change is in flight")
+
+
+def _out(world: World, act: Act, pod: Pod | None, floor: int) -> tuple[World, Refused | None]:
+    """A pod leaves the rotation. Home's has to be home's; a spare's may be gone."""
+    if pod is None:
+        return world, Refused("the pod is gone") if isinstance(act, Detach) else None
+    if not pod.labelled:
+        return world, None
+    if isinstance(act, Detach) and pod.owner != "home":
+        return world, Refused("it is not home's")
+    if serving(world, but=pod.name) < floor:
+        return world, Refused(f"fewer than {floor} would serve")
+    return _with(world, pod._replace(labelled=False)), None
+
+
+def _back(world: World, pod: Pod | None, replicas: int) -> World:
+    if pod is None or pod.labelled:
+        return world
+    ready = sum(1 for other in world.pods if other.owner == "home" and other.labelled and other.stage == READY)
+    return _with(world, pod._replace(labelled=True)) if ready < replicas else _without(world, pod.name)
+
+
+def _scaled(world: World, former: int, to: int) -> tuple[World, Refused | Conflict | None]:
+    if world.replicas not in (former, to):
+        return world, Conflict(f"home asks for {world.replicas}, not {former}")
+    if to < world.replicas and sum(1 for pod in world.pods if pod.owner == "home" and pod.stage == READY) > to:
+        return world, Refused("a Ready replica would be deleted")
+    return world._replace(replicas=to), None
+
+
+def is_done(world: World, act: Act, name: str) -> bool:
+    """True when what the act asks for can be seen."""
+    pod = find(world, name)
+    match act:
+        case JoinRotation():
+            return pod is not None and pod.listed and pod.labelled
+        case LeaveRotation():
+            return pod is None or not (pod.listed or pod.labelled)
+        case Detach():
+            return pod is None or not (pod.listed or pod.labelled or pod.owner)
+        case PutBack():
+            return pod is None or (pod.owner == "home" and pod.listed)
+        case DeleteSpare(index):
+            return not any(pod.owner == f"spare-{index}" for pod in world.pods)
+        case AwaitSpare(index):
+            return any(pod.owner == f"spare-{index}" and pod.stage == READY for pod in world.pods)
+        case AwaitHome(ready):
+            return home_serving(world) >= ready
+        case AwaitDrained():
+            return pod is None or not pod.listed
+        case PickReplica():
+            return home_serving(world) > 0
+        case PickSurplus():
+            return True
+    return True
+
+
+def plain(world: World) -> World:
+    """The same with epochs as ranks, as they are only compared, and without a stray that can never be carried out any more."""
+    stray, claim = world.stray, world.claim
+    if stray is not None:
+        if isinstance(stray.request.act, ClaimHome):
+            dead = world.ended != world.parents[stray.claim.plan] or (claim is not None and claim.epoch > stray.claim.epoch)
+        elif isinstance(stray.request.act, ReleaseHome):
+            dead = claim is None or claim.plan != stray.claim.plan or claim.epoch > stray.claim.epoch
+        else:
+            dead = claim != stray.claim
+        stray = None if dead else stray
+    epochs = {world.epoch, world.record_epoch}
+    epochs |= {found.epoch for found in (claim, stray.claim if stray else None) if found is not None}
+    rank = {epoch: number for number, epoch in enumerate(sorted(epochs))}
+    return world._replace(
+        epoch=rank[world.epoch],
+        record_epoch=rank[world.record_epoch],
+        claim=claim and claim._replace(epoch=rank[claim.epoch]),
+        stray=stray and stray._replace(claim=stray.claim._replace(epoch=rank[stray.claim.epoch])),
+    )

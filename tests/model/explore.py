@@ -1,0 +1,105 @@
+"""`make explore`: every interleaving of the remedy in small worlds, and ten seeded defects that must be caught.
+
+python -m tests.model.explore            the full walks, then the defects
+python -m tests.model.explore small      the worlds of `make check`
+python -m tests.model.explore defects    the defects alone
+python -m tests.model.explore law L4     the walk in which the defect of that law must be caught (used on a patched copy)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tests.model.cluster import Setting
+from tests.model.explorer import Found, explore
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFECTS = Path(__file__).resolve().parent / "defects"
+ONE = ("fewer-slots",)
+
+FULL: dict[str, Setting] = {
+    "three replicas, one spare GPU, two levers; crashes, strays": Setting(others=(), aborts=False),
+    "three replicas, one spare GPU, one lever; other people, aborts": Setting(levers=ONE, crashes=False),
+    "three replicas, in place, two levers; crashes, strays, aborts": Setting(strategy="in-place", gpus=3, others=()),
+    "two replicas, two spare GPUs, one lever; crashes, strays": Setting(replicas=2, gpus=4, levers=ONE, others=(), aborts=False),
+    "one replica, one spare GPU, two levers; everything": Setting(replicas=1, gpus=2),
+    "one replica, one spare GPU, one lever; handed off and resumed": Setting(replicas=1, gpus=2, levers=ONE, strays=False, resumes=True),
+    "two replicas and one more, two levers; everything": Setting(replicas=2, gpus=3, strategy="scale-out"),
+}
+_CALM = Setting(replicas=2, gpus=3, levers=ONE, others=(), aborts=False, crashes=False, attempts=1)
+SMALL: dict[str, Setting] = {
+    "one replica, one spare GPU; crashes, strays": replace(_CALM, replicas=1, gpus=2, crashes=True),
+    "two replicas, one spare GPU; other people": replace(_CALM, others=("template", "rival")),
+    "two replicas, in place; aborts": replace(_CALM, gpus=2, strategy="in-place", aborts=True),
+    "one replica and one more; crashes, strays": replace(_CALM, replicas=1, gpus=2, strategy="scale-out", crashes=True),
+}
+LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 11)} | {
+    "L1": replace(_CALM, replicas=1, gpus=2, crashes=True),
+    "L7": replace(_CALM, replicas=1, gpus=2, levers=("fewer-slots", "watermark")),
+    "L8": replace(_CALM, replicas=1, gpus=2, others=("template",)),
+}
+"""The smallest world in which the defect of each law can show."""
+
+
+def told(found: Found, name: str, seconds: float) -> str:
+    """The figures of one walk, and its counter-example where there is one."""
+    ends = ", ".join(f"{phase} {count:,}" for phase, count in sorted(found.ends.items()))
+    lines = [
+        f"{name}: {found.states:,} states, {found.edges:,} edges, {seconds:.1f} s of CPU",
+        f"    ({found.machines:,} states of the machine, {found.worlds:,} of the world; ends: {ends})",
+    ]
+    if found.broken:
+        lines += [f"  {law}" for law in found.broken]
+        lines += [f"    {number:3}. {step}" for number, step in enumerate(found.trace, 1)]
+    return "\n".join(lines)
+
+
+def walk(name: str, setting: Setting) -> bool:
+    """True where every law holds; the figures are printed."""
+    start = time.process_time()
+    found = explore(setting)
+    print(told(found, name, time.process_time() - start), flush=True)
+    return not found.broken
+
+
+def caught(law: str) -> bool:
+    """True where the patch of that law, on a copy of the package, makes the walk end with a counter-example of that law."""
+    patch = next(DEFECTS.glob(f"{law}-*.patch"))
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copytree(ROOT / "src", Path(place) / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        subprocess.run(["git", "apply", "-p1", str(patch)], cwd=place, check=True)
+        environment = {**os.environ, "PYTHONPATH": f"{place}/src{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", "tests.model.explore", "law", law]
+        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+    found = done.returncode == 1 and f"  {law}: " in done.stdout
+    print(f"defect {patch.stem}: {'caught' if found else 'NOT CAUGHT'}\n{done.stdout}{done.stderr}", flush=True)
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """0 where every law holds and every defect is caught, 1 where not, 2 for words it does not know."""
+    match arguments:
+        case ["law", law] if law in LAWS:
+            results = [walk(f"for {law}", LAWS[law])]
+        case ["small"]:
+            results = [walk(name, setting) for name, setting in SMALL.items()]
+        case ["defects"]:
+            results = [caught(law) for law in LAWS]
+        case []:
+            results = [walk(name, setting) for name, setting in FULL.items()]
+            results += [caught(law) for law in LAWS]
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

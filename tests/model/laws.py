@@ -1,0 +1,147 @@
+"""The laws L1 to L10 as questions about one state of the world, or about one act that arrives in it."""
+
+from __future__ import annotations
+
+from tests.model.cluster import OLD, Broken, Request, Setting, World, find, home_serving, serving
+
+from barostat.remedy.acts import (
+    Act,
+    ClaimHome,
+    CreateSpare,
+    DeletePod,
+    DeleteSpare,
+    Detach,
+    JoinRotation,
+    LeaveRotation,
+    PatchTemplate,
+    PutBack,
+    ReleaseHome,
+    ScaleHome,
+    WriteLimits,
+)
+from barostat.remedy.state import State
+
+
+def of_world(world: World, setting: Setting) -> Broken:
+    """Laws that this state of the world breaks."""
+    broken: list[str] = []
+    floor = setting.replicas - 1 if setting.strategy == "in-place" else setting.replicas
+    if serving(world) < floor:
+        broken.append(f"L4: {serving(world)} replicas serve, the floor is {floor}")
+    if world.changes > setting.changes_per_hour:
+        broken.append(f"L7: {world.changes} changes were made, {setting.changes_per_hour} are allowed")
+    changed = {version for version in (world.template, *(version for _, version in world.spares)) if version != OLD}
+    if len(changed) > 1:
+        broken.append(f"L8: {' and '.join(sorted(changed))} are in force at once")
+    return tuple(broken)
+
+
+def of_act(
+    before: World, after: World, setting: Setting, state: State | None, record: State | None, request: Request, *, stray: bool
+) -> Broken:
+    """Laws that this act breaks by being carried out: `before` became `after`. `state` is None for a stray of a run that is dead."""
+    act, name = request.act, request.pod
+    broken: list[str] = []
+    if stray and before.acted and before.disturbed != "claim":
+        broken.append(f"L1: {type(act).__name__} of a dead run is carried out after the next run has acted: two changes in flight")
+    if before.claim is not None and after.claim is not None and before.claim.plan != after.claim.plan:
+        broken.append("L1: a claim is taken from another change in flight")
+    forward = state is not None and not state.back
+    if forward and not before.told_confirmed:
+        broken.append(f"L2: {type(act).__name__} before the facts allowed anything")
+    if forward and _spreads(act, setting) and not before.told_proved:
+        broken.append(f"L2: {type(act).__name__} spreads a change that nothing proved")
+    if state is not None and not _covered(act, state.back, record):
+        broken.append(f"L3: {type(act).__name__} is carried out, and the record does not hold its undo")
+    if forward and before.disturbed == "template" and _touches_home(act):
+        broken.append(f"L8: {type(act).__name__} on a home that somebody else changed: two variables at once")
+    broken += _rotation(before, act, name)
+    last = (isinstance(act, DeleteSpare) and act.index == 0) or (isinstance(act, LeaveRotation) and act.slot == "spare-0")
+    if setting.strategy == "spare" and last and home_serving(before) < setting.replicas:
+        broken.append(f"L10: the last spare is retired while {home_serving(before)} of home's {setting.replicas} replicas serve")
+    return tuple(broken)
+
+
+def _spreads(act: Act, setting: Setting) -> bool:
+    """True for acts that carry the change beyond the one replica that proves it, or give up the warm one."""
+    match act:
+        case CreateSpare(index):
+            return index > 0
+        case Detach(slot, _):
+            return slot != "home-0"
+        case DeletePod(slot):
+            return slot != "home-0" or setting.strategy == "spare"
+        case PatchTemplate() | WriteLimits():
+            return True
+    return False
+
+
+def _covered(act: Act, back: bool, record: State | None) -> bool:
+    """True where the record that a next run would read holds what takes the act back."""
+    if record is None:
+        return False
+    if back:
+        return record.phase == "RollingBack"
+    undo = record.undo
+    match act:
+        case ClaimHome():
+            return ReleaseHome() in undo
+        case ReleaseHome():
+            return True
+        case CreateSpare(index):
+            return DeleteSpare(index) in undo
+        case JoinRotation(slot):
+            return any(isinstance(found, LeaveRotation) and found.slot == slot for found in undo)
+        case LeaveRotation(slot, _):
+            return JoinRotation(slot) in undo
+        case DeleteSpare(index):
+            return CreateSpare(index) in undo
+        case Detach(slot, _):
+            return any(isinstance(found, PutBack) and found.slot == slot for found in undo)
+        case ScaleHome(former, to):
+            return ScaleHome(to, former) in undo
+        case DeletePod(slot):
+            return DeletePod(slot) in undo
+        case PatchTemplate():
+            return PatchTemplate(back=True) in undo
+        case WriteLimits():
+            return WriteLimits(back=True) in undo
+    return True
+
+
+def _touches_home(act: Act) -> bool:
+    return isinstance(act, Detach | ScaleHome | PatchTemplate)
+
+
+def _rotation(before: World, act: Act, name: str) -> Broken:
+    """L9: what is deleted or given another template is out of rotation, and its requests were waited for."""
+    pod = find(before, name)
+    if isinstance(act, DeleteSpare):
+        pod = next((found for found in before.pods if found.owner == f"spare-{act.index}"), None)
+    gone = isinstance(act, DeletePod | DeleteSpare)
+    if gone and pod is not None and (pod.listed or pod.labelled or pod.busy):
+        return (f"L9: {pod.name} is deleted in rotation, or while nobody waited for its requests",)
+    if isinstance(act, PatchTemplate) and any(found.owner == "home" for found in before.pods):
+        return ("L9: home's template is written while it owns replicas",)
+    return ()
+
+
+def of_end(world: World, setting: Setting, state: State) -> Broken:
+    """What must be true when a remedy ends by itself: nothing is left behind, and the promise is kept."""
+    if world.disturbed not in ("", "rival") or state.phase == "HandedOff":
+        return ()
+    broken: list[str] = []
+    if state.phase in ("Done", "RolledBack", "Refused"):
+        ours = world.claim is not None and world.claim.plan >= 0
+        left = [f"spare {index}" for index, _ in world.spares] + [pod.name for pod in world.pods if pod.owner != "home"]
+        more = 1 if setting.strategy == "scale-out" and state.phase == "Done" else 0
+        if ours or left or world.replicas != setting.replicas + more:
+            broken.append(f"{state.phase}: left behind: {', '.join(left) or 'a claim or a number of replicas'}")
+        if home_serving(world) < setting.replicas:
+            broken.append(f"{state.phase}: home is not whole")
+    wanted = state.plan.lever if state.phase == "Done" and setting.strategy != "scale-out" else OLD
+    if state.phase in ("Done", "RolledBack", "Refused") and world.template != wanted:
+        broken.append(f"{state.phase}: home has the template {world.template}")
+    if state.phase == "Done" and any(version != wanted for version in (pod.version for pod in world.pods)):
+        broken.append("Done: a replica has another version")
+    return tuple(broken)

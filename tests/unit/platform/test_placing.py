@@ -1,0 +1,86 @@
+"""Whether one more pod finds a node, and what quotas and budgets leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barostat.platform.placing import disruption_minimum, placeable, quota_left, rollout_complete
+
+TEMPLATE: dict[str, Any] = {
+    "metadata": {"labels": {"app": "vllm"}},
+    "spec": {"containers": [{"name": "vllm", "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"}}}]},
+}
+
+
+def node(gpus: str = "2", **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "n", "labels": {"pool": "a"}},
+        "spec": spec,
+        "status": {
+            "allocatable": {"cpu": "4", "memory": "64Gi", "nvidia.com/gpu": gpus, "pods": "10"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def pod(phase: str = "Running") -> dict[str, Any]:
+    return {"spec": {**TEMPLATE["spec"], "nodeName": "n"}, "status": {"phase": phase}}
+
+
+def test_a_free_card_is_found_and_a_taken_one_told() -> None:
+    assert placeable(TEMPLATE, [node()], [pod()]) == (True, "")
+    found, why = placeable(TEMPLATE, [node()], [pod(), pod()])
+    assert not found
+    assert "0 nvidia.com/gpu free, 1 are asked for" in why
+    assert placeable(TEMPLATE, [node()], [pod(), pod("Succeeded")]) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        ([], "there is no node"),
+        ([node(unschedulable=True)], "cordoned"),
+        ([node(taints=[{"key": "gpu", "effect": "NoSchedule"}])], "tainted gpu"),
+    ],
+)
+def test_nodes_that_take_nothing(nodes: list[dict[str, Any]], why: str) -> None:
+    found, because = placeable(TEMPLATE, nodes, [])
+    assert not found
+    assert why in because
+
+
+def test_selectors_and_tolerations_count() -> None:
+    picky = {"spec": {**TEMPLATE["spec"], "nodeSelector": {"pool": "b"}}}
+    assert not placeable(picky, [node()], [])[0]
+    patient = {"spec": {**TEMPLATE["spec"], "tolerations": [{"operator": "Exists"}]}}
+    assert placeable(patient, [node(taints=[{"key": "gpu", "effect": "NoSchedule"}])], [])[0]
+
+
+def test_quotas() -> None:
+    quota = {"status": {"hard": {"requests.nvidia.com/gpu": "3", "pods": "50"}, "used": {"requests.nvidia.com/gpu": "3", "pods": "4"}}}
+    assert quota_left(TEMPLATE, [quota]) == 0
+    assert quota_left(TEMPLATE, [{"status": {"hard": {"limits.memory": "10Gi"}, "used": {"limits.memory": "1Gi"}}}]) == 2
+    assert quota_left(TEMPLATE, []) > 100
+
+
+def test_disruption_budgets() -> None:
+    def budget(**spec: Any) -> dict[str, Any]:
+        return {"spec": {"selector": {"matchLabels": {"app": "vllm"}}, **spec}}
+
+    assert disruption_minimum(TEMPLATE, 4, [budget(minAvailable="50%")]) == 2
+    assert disruption_minimum(TEMPLATE, 4, [budget(maxUnavailable=1)]) == 3
+    assert disruption_minimum(TEMPLATE, 4, [{"spec": {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": 4}}]) == 0
+
+
+def test_rollouts() -> None:
+    done: dict[str, Any] = {
+        "metadata": {"generation": 2},
+        "spec": {"replicas": 2},
+        "status": {"observedGeneration": 2, "updatedReplicas": 2, "replicas": 2},
+    }
+    assert rollout_complete(done)
+    assert not rollout_complete({**done, "spec": {"replicas": 2, "paused": True}})
+    assert not rollout_complete({**done, "status": {**done["status"], "replicas": 3}})
+    assert not rollout_complete({**done, "metadata": {"generation": 3}})

@@ -1,0 +1,93 @@
+"""The pre-checks: each one refuses on its own fact, and a fact that was not read never allows anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.remedy.dialogue import GOOD, a_plan
+
+from barostat.core.change import Change
+from barostat.core.verdict import Absent, Present, Unknown
+from barostat.remedy.precheck import CHECKS, Facts, judged, refusals
+
+PLAN = a_plan()
+
+
+def test_all_of_them_hold_where_everything_is_in_order() -> None:
+    assert refusals(GOOD, PLAN) == ()
+    assert all(isinstance(verdict, Present) for _, verdict in judged(GOOD, PLAN))
+
+
+@pytest.mark.parametrize(
+    ("check", "fact", "value", "says"),
+    [
+        ("evidence-fresh", "evidence_at", -200.0, "300 s old, at most 120 s"),
+        ("evidence-fresh", "evidence_at", 160.0, "-60 s old"),
+        ("cause-confirmed", "cause", "healthy-busy", "it is healthy-busy now"),
+        ("lever-fits", "lever_fits", False, "is not for kv-preemption-thrash"),
+        ("nodes-healthy", "bad_nodes", ("gpu-1: Xid 79",), "gpu-1: Xid 79"),
+        ("no-recent-deploy", "rollout_age_s", 600.0, "10 min ago"),
+        ("home-as-planned", "template", "another", "somebody changed it"),
+        ("home-as-planned", "replicas", 4, "somebody changed it"),
+        ("rollout-complete", "rollout_complete", False, "under way or paused"),
+        ("serving-as-planned", "serving", 0, "1 did when it was planned"),
+        ("spare-schedulable", "spare_schedulable", False, "no node takes a spare"),
+        ("quota", "quota_left", 0, "room for 0 more"),
+        ("disruption-budget", "disruption_minimum", 2, "asks for 2, 1 would serve"),
+        ("no-autoscaler", "autoscaler", "HPA vllm", "HPA vllm would set the replicas back"),
+        ("no-owner", "owner", "Argo CD application llm", "Argo CD application llm would revert"),
+        ("separable", "separable", False, "cannot be taken out"),
+        ("no-other-change", "claim", "i0#1#x", "another change is in flight: i0#1#x"),
+        ("budget-left", "changes_last_hour", 2, "2 are allowed"),
+        ("rights", "missing_rights", ("patch pods",), "patch pods"),
+    ],
+)
+def test_each_refuses_on_its_own(check: str, fact: str, value: Any, says: str) -> None:
+    against = refusals(replace(GOOD, **{fact: value}), PLAN)
+    assert [sentence for sentence in against if sentence.startswith(f"{check}: ") and says in sentence], against
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_what_was_not_read_is_unknown_with_the_reason(check: Any) -> None:
+    name = check.needs[0]
+    facts = replace(GOOD, unread=((name, "forbidden: list pods"),), **{name: None})  # type: ignore[arg-type]
+    verdict = {found.name: verdict for found, verdict in judged(facts, PLAN)}[check.name]
+    assert verdict == Unknown("forbidden: list pods", (name,))
+    assert refusals(facts, PLAN)
+
+
+def test_nothing_read_at_all_refuses_by_every_check() -> None:
+    assert len(refusals(Facts(at=0.0), PLAN)) == len(CHECKS)
+
+
+def test_our_own_claim_is_no_other_change_and_a_name_that_only_begins_alike_is() -> None:
+    assert refusals(replace(GOOD, claim="i1#3#a"), PLAN) == ()
+    assert refusals(replace(GOOD, claim="i11#3#a"), PLAN)
+
+
+def test_undoing_the_rollout_is_not_stopped_by_the_rollout() -> None:
+    undo = replace(PLAN, change=Change("revision", "template", "7", "6"))
+    assert refusals(replace(GOOD, rollout_age_s=600.0), undo) == ()
+
+
+def test_in_place_needs_no_spare_and_the_edge_needs_no_replica() -> None:
+    no_gpu = replace(GOOD, spare_schedulable=False, quota_left=0)
+    assert refusals(no_gpu, a_plan("in-place")) == ()
+    assert refusals(replace(no_gpu, owner="Helm", autoscaler="HPA"), a_plan("edge-only")) == ()
+
+
+def test_the_floor_counts_what_serves() -> None:
+    plan = replace(a_plan("in-place", replicas=3), floor=2)
+    facts = replace(GOOD, replicas=3, serving=3)
+    assert refusals(facts, plan) == ()
+    assert any(sentence.startswith("floor") for sentence in refusals(replace(facts, serving=1), plan))
+
+
+def test_a_check_that_crashes_is_its_own_unknown() -> None:
+    verdicts = judged(replace(GOOD, evidence_at="yesterday"), PLAN)  # type: ignore[arg-type]
+    first = verdicts[0][1]
+    assert isinstance(first, Unknown)
+    assert first.crashed
+    assert not any(isinstance(verdict, Unknown | Absent) for _, verdict in verdicts[1:])

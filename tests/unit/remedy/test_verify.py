@@ -1,0 +1,136 @@
+"""What a change came to: better, worse, inconclusive, always with the load held against the load before."""
+
+from __future__ import annotations
+
+from barostat.catalog.signals import signal
+from barostat.core.change import Expect, Expectation, pressure_relieved
+from barostat.core.window import Window
+from barostat.remedy.acts import Judged
+from barostat.remedy.verify import baseline, verify
+
+SINCE = 1000.0
+EXPECTATION = Expectation(
+    (
+        Expect("preemptions_per_s", "zero", 0.01),
+        Expect("itl_mean_s", "falls", 0.1),
+        Expect("pod_restarts", "no-more", essential=False),
+        Expect("kv_usage_ratio", "below", 0.97, essential=False, unless=(Expect("preemptions_per_s", "zero", 0.01),)),
+    ),
+    load_signals=("arrivals_per_s",),
+)
+
+
+def window(start: float, seconds: float = 150.0, **values: float | None) -> Window:
+    """Every signal at its value, each ten seconds; None: not measured."""
+    defaults: dict[str, float | None] = {"arrivals_per_s": 4.0, "preemptions_per_s": 0.0, "itl_mean_s": 0.05}
+    defaults |= {"pod_restarts": 0.0, "kv_usage_ratio": 0.8}
+    made = {}
+    for name, value in (defaults | values).items():
+        if value is not None:
+            found = signal(name, [(start + 10.0 * step, value) for step in range(int(seconds // 10) + 1)], "test")
+            assert found is not None
+            made[name] = found
+    return Window("vllm-0", start + seconds, made)
+
+
+def judged(expectation: Expectation, before: Window, after: Window, since: float) -> Judged:
+    """The judgement against the baseline that a plan would have taken from that window."""
+    return verify(expectation, dict(baseline(expectation, before)), after, since)
+
+
+BEFORE = window(800.0, preemptions_per_s=3.0, itl_mean_s=0.4, kv_usage_ratio=1.0)
+
+
+def test_the_promise_is_kept_under_the_same_load() -> None:
+    found = judged(EXPECTATION, BEFORE, window(SINCE), SINCE)
+    assert found.outcome == "better"
+    assert any("arrivals_per_s 4, 1.00 of before" in reason for reason in found.reasons)
+
+
+def test_the_promise_is_not_kept() -> None:
+    found = judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=3.0), SINCE)
+    assert found.outcome == "worse"
+    assert "preemptions_per_s 3" in found.reasons[0]
+
+
+def test_harm_is_worse_whatever_else_got_better() -> None:
+    assert judged(EXPECTATION, BEFORE, window(SINCE, pod_restarts=1.0), SINCE).outcome == "worse"
+
+
+def test_harm_counts_before_the_window_is_full() -> None:
+    assert judged(EXPECTATION, BEFORE, window(SINCE, seconds=20.0, pod_restarts=1.0), SINCE).outcome == "worse"
+
+
+def test_too_short_is_inconclusive_for_good_and_for_bad() -> None:
+    assert judged(EXPECTATION, BEFORE, window(SINCE, seconds=60.0), SINCE).outcome == "inconclusive"
+    assert judged(EXPECTATION, BEFORE, window(SINCE, seconds=60.0, preemptions_per_s=3.0), SINCE).outcome == "inconclusive"
+
+
+def test_less_load_proves_nothing() -> None:
+    found = judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=2.0), SINCE)
+    assert found.outcome == "inconclusive"
+    assert "too little to tell" in found.reasons[0]
+
+
+def test_more_load_excuses_what_is_wrong_but_does_not_hide_what_is_right() -> None:
+    assert judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=8.0, preemptions_per_s=3.0), SINCE).outcome == "inconclusive"
+    assert judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=8.0), SINCE).outcome == "better"
+
+
+def test_load_that_nobody_measured_proves_nothing() -> None:
+    assert judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=None), SINCE).outcome == "inconclusive"
+    assert judged(EXPECTATION, window(800.0, arrivals_per_s=0.0, itl_mean_s=0.4), window(SINCE), SINCE).outcome == "inconclusive"
+
+
+def test_an_essential_signal_that_is_missing_or_stale_is_inconclusive() -> None:
+    assert judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=None), SINCE).outcome == "inconclusive"
+    after = window(SINCE)
+    assert judged(EXPECTATION, BEFORE, Window(after.replica, after.at + 3600.0, after.signals), SINCE).outcome == "inconclusive"
+
+
+def test_what_was_measured_before_the_change_does_not_count_for_it() -> None:
+    assert judged(EXPECTATION, BEFORE, window(800.0), SINCE).outcome == "inconclusive"
+
+
+def test_a_full_pool_is_no_harm_where_nothing_is_preempted() -> None:
+    assert judged(EXPECTATION, BEFORE, window(SINCE, kv_usage_ratio=0.99), SINCE).outcome == "better"
+    full = Expectation((EXPECTATION.expects[0], Expect("kv_usage_ratio", "below", 0.97, essential=False)), ("arrivals_per_s",))
+    assert judged(full, BEFORE, window(SINCE, kv_usage_ratio=0.99), SINCE).outcome == "worse"
+
+
+def test_restarts_that_were_there_before_are_no_new_ones() -> None:
+    before = window(800.0, preemptions_per_s=3.0, itl_mean_s=0.4, pod_restarts=4.0)
+    assert judged(EXPECTATION, before, window(SINCE, pod_restarts=4.0), SINCE).outcome == "better"
+    # a fresh pod counts from nought
+    assert judged(EXPECTATION, before, window(SINCE, pod_restarts=0.0), SINCE).outcome == "better"
+
+
+def test_every_want_has_its_sense() -> None:
+    def outcome(expect: Expect, former: float, now: float) -> str:
+        expectation = Expectation((expect,), ("arrivals_per_s",))
+        return judged(expectation, window(800.0, itl_mean_s=former), window(SINCE, itl_mean_s=now), SINCE).outcome
+
+    assert outcome(Expect("itl_mean_s", "above", 2.0), 1.0, 3.0) == "better"
+    assert outcome(Expect("itl_mean_s", "above", 2.0), 1.0, 1.0) == "worse"
+    assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 1.2) == "better"
+    assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 1.05) == "worse"
+    assert outcome(Expect("itl_mean_s", "holds", 0.1), 1.0, 1.05) == "better"
+    assert outcome(Expect("itl_mean_s", "holds", 0.1), 1.0, 1.2) == "worse"
+    assert outcome(Expect("itl_mean_s", "below", 0.5), 1.0, 0.5) == "better"
+
+
+def test_the_usual_promise_against_pressure_names_its_levels() -> None:
+    found = pressure_relieved(ttft_p99_s=2.0, itl_p99_s=0.1)
+    essential = {expect.signal: expect.bound for expect in found.expects if expect.essential}
+    assert essential == {"preemptions_per_s": 0.01, "itl_p99_s": 0.1}
+    assert any(expect.signal == "ttft_p99_s" for expect in found.expects)
+
+
+def test_the_baseline_is_the_mean_and_of_a_counter_where_it_stands() -> None:
+    climbing = signal("pod_restarts", [(800.0, 1.0), (940.0, 4.0)], "test")
+    assert climbing is not None
+    found = dict(baseline(EXPECTATION, Window("vllm-0", 950.0, {**BEFORE.signals, "pod_restarts": climbing})))
+    assert found["pod_restarts"] == 4.0
+    assert found["arrivals_per_s"] == 4.0
+    stale = Window("vllm-0", 950.0 + 3600.0, BEFORE.signals)
+    assert "arrivals_per_s" not in dict(baseline(EXPECTATION, stale))
