@@ -187,6 +187,7 @@ class _Reader:
             kubernetes=self.kubernetes,
             gateway=gateway,
             problems=tuple(self.problems),
+            missing=self.written.missing,
         )
 
     def _gateway_lines(self) -> Iterator[str]:

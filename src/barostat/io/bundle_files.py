@@ -54,7 +54,7 @@ def _archived(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Re
     try:
         yield from archive.members(path)
     except archive.Truncated as error:
-        note(f"{path.name} is truncated or damaged: {error.what}; what could be read was")
+        note(f"{path.name} is truncated or damaged: {error.what}; only what comes before that was read")
 
 
 def _loose(path: Path) -> tuple[str, Place, Reads]:

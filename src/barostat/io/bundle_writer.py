@@ -156,7 +156,7 @@ def _contents(recording: Recording, logs: Logs) -> Iterator[tuple[str, str, Iter
     """Kind, name and redacted content of every file of the bundle."""
     names = _Names()
     entries = tuple(_entry(replica, names.of(replica.name)) for replica in recording.replicas)
-    written = manifest.Manifest(recording.engine, entries, clean(recording.target), recording.at)
+    written = manifest.Manifest(recording.engine, entries, clean(recording.target), recording.at, tuple(map(clean, recording.missing)))
     yield "bundle.yaml", "bundle.yaml", [manifest.render(written).encode()]
     for replica in recording.replicas:
         name = names.of(replica.name)

@@ -19,7 +19,8 @@ MAX_BODY_BYTES = 32 << 20
 CONNECT_S = 3.0
 REDIRECTS = 3
 
-FailureKind = Literal["no-name", "refused", "unreachable", "tls", "no-http", "reset", "time-out", "redirect"]
+FailureKind = Literal["no-name", "refused", "unreachable", "tls", "no-http", "reset", "time-out", "redirect", "between"]
+"""`between`: what stands between here and the engine failed or forbids it (a cluster's API server): nothing is known of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ async def ask(
         why = f"the answer was not complete within {within_s:g} s"
         failure = Failure("time-out", f"did not answer within {within_s:g} s")
     except httpx.HTTPError as error:
-        failure = _failure(error)
+        failure = failure_of(error)
         why = "the connection broke off in the middle of the answer" if failure.kind == "reset" else f"the answer {failure.why}"
     except (httpx.InvalidURL, ValueError) as error:
         return Failure("no-http", f"is no address that can be asked ({error})")
@@ -104,7 +105,8 @@ async def _receive(response: httpx.Response, received: list[bytes], max_bytes: i
     return ""
 
 
-def _failure(error: httpx.HTTPError) -> Failure:
+def failure_of(error: httpx.HTTPError) -> Failure:
+    """What a broken exchange means, as a sentence that goes on from the address."""
     causes = list(_chain(error))
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return Failure("tls", _tls(next(cause for cause in causes if isinstance(cause, ssl.SSLError))))

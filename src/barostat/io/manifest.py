@@ -36,12 +36,13 @@ class ReplicaEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The whole file. `at`: the instant to judge at, where it is not simply the newest file's."""
+    """The whole file. `at`: the instant to judge at, where it is not simply the newest file's. `missing`: as in a recording."""
 
     engine: str = "vllm"
     replicas: tuple[ReplicaEntry, ...] = ()
     target: str | None = None
     at: float | None = None
+    missing: tuple[str, ...] = ()
 
 
 def parse(text: str, where: str) -> Manifest:
@@ -61,7 +62,7 @@ def parse(text: str, where: str) -> Manifest:
     reader = _Reader(where)
     if root is None:
         raise InputError(f"empty; it needs `apiVersion: {API_VERSION}` and `kind: {KIND}`", where)
-    keys = reader.mapping(root, ("apiVersion", "kind", "metadata", "engine", "replicas", "target", "at"), "the bundle")
+    keys = reader.mapping(root, ("apiVersion", "kind", "metadata", "engine", "replicas", "target", "at", "missing"), "the bundle")
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if key not in keys:
             raise reader.error(root, f"`{key}: {wanted}` is missing")
@@ -76,13 +77,14 @@ def parse(text: str, where: str) -> Manifest:
         replicas,
         reader.optional(keys, "target", reader.text),
         reader.optional(keys, "at", reader.number),
+        tuple(reader.text(item) for item in reader.items(keys.get("missing"))),
     )
 
 
 def render(manifest: Manifest) -> str:
     """The manifest as text that `parse` reads back equal."""
     document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "engine": manifest.engine}
-    document |= _given(target=manifest.target, at=manifest.at)
+    document |= _given(target=manifest.target, at=manifest.at, missing=list(manifest.missing) or None)
     document["replicas"] = [_replica_document(replica) for replica in manifest.replicas]
     text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
     return text

@@ -16,6 +16,7 @@ from barostat.io import processes
 from barostat.io.address import Address, address
 from barostat.io.clock import Clock, SteadyClock
 from barostat.io.credentials import arguments, environment
+from barostat.io.door import DirectDoor
 from barostat.io.lines import NotText, lines
 from barostat.io.listeners import engine_behind
 from barostat.io.scraper import PROBE_S, SCRAPE_S, Scraper
@@ -106,7 +107,7 @@ class _Log:
         self._took_s = self._ended - started
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)  # asyncio writes it out at every run, with all that it holds
 class _Watcher:
     """Everything that is looked at, and what it has shown."""
 
@@ -126,7 +127,7 @@ class _Watcher:
         for url in self.sources.urls:
             where = address(url)
             wheres.setdefault(where.base, where)
-        self.scrapers = [Scraper(where, self.clock) for where in wheres.values()]
+        self.scrapers = [Scraper(DirectDoor(where), self.clock) for where in wheres.values()]
         if self.sources.log is not None:
             self.log = _Log(_readable(self.sources.log))
         pid = self.sources.pid
@@ -135,8 +136,8 @@ class _Watcher:
                 raise InputError(f"there is no process {pid}; give the one that started the engine", "--pid")
             self.problems.append(f"there is no process {pid} (any more)")
             pid = None
-        elif pid is None and len(self.scrapers) == 1 and self.scrapers[0].where.is_local:
-            pid = engine_behind(self.scrapers[0].where.port)
+        elif pid is None and len(wheres) == 1 and (only := next(iter(wheres.values()))).is_local:
+            pid = engine_behind(only.port)
         self.observer = processes.Observer(pid) if pid is not None else None
 
     async def window(self, for_s: float, interval_s: float) -> None:

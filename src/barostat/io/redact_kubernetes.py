@@ -12,7 +12,7 @@ from barostat.io.redact import log_lines
 _KEPT_ANNOTATIONS = re.compile(
     r"^(?:deployment\.kubernetes\.io/|kubectl\.kubernetes\.io/restartedAt$|autoscaling\.alpha\.kubernetes\.io/|prometheus\.io/(?:scrape|port|path)$"
     r"|meta\.helm\.sh/release-name(?:space)?$|pod\.alpha\.kubernetes\.io/|kubernetes\.io/(?:change-cause|psp)$|keda\.sh/|autoscaling\.keda\.sh/"
-    r"|cluster-autoscaler\.kubernetes\.io/|controller\.kubernetes\.io/)"
+    r"|cluster-autoscaler\.kubernetes\.io/|controller\.kubernetes\.io/|argocd\.argoproj\.io/tracking-id$)"
 )
 _DROPPED = frozenset({"managedFields", "data", "stringData", "binaryData"})
 _COMMANDS = frozenset({"args", "command"})

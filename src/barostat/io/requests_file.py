@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ _OURS = {"arrival_s", "input_tokens", "output_tokens"}
 _MOONCAKE = {"timestamp", "input_length", "output_length"}
 _ID_TOKENS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 _LARGEST = 100_000_000
+_LATEST_S = 4_000_000_000  # unix seconds of this century; in nanoseconds it fits 64 bits
 
 
 def read_requests(path: Path, block_tokens: int, id_tokens: int | None = None) -> tuple[list[Row], list[str]]:
@@ -35,7 +37,7 @@ def read_requests(path: Path, block_tokens: int, id_tokens: int | None = None) -
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
-    except (OSError, EOFError, gzip.BadGzipFile) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(getattr(error, "strerror", None) or str(error), str(path)) from None
     return parse_requests(data.decode("utf-8", errors="replace"), str(path), block_tokens, id_tokens, path)
 
@@ -62,7 +64,10 @@ def parse_requests(
 
 def _names(first: str) -> set[str]:
     if not first.lstrip().startswith("{"):
-        return {name.strip() for name in next(csv.reader([first]), [])}
+        try:
+            return {name.strip() for name in next(csv.reader([first]), [])}
+        except csv.Error:
+            return set()
     try:
         row = json.loads(first)
     except ValueError:
@@ -74,8 +79,11 @@ def _lines(text: str, first: str, source: str) -> Iterator[tuple[int, Mapping[st
     """(line number, row) of a JSONL or a CSV."""
     if not first.lstrip().startswith("{"):
         reader = csv.DictReader(io.StringIO(text))
-        for row in reader:
-            yield reader.line_num, {str(key): value for key, value in row.items() if value not in ("", None)}
+        try:
+            for row in reader:
+                yield reader.line_num, {str(key): value for key, value in row.items() if value not in ("", None)}
+        except csv.Error as error:
+            raise InputError(f"no CSV: {error}", f"{source}:{reader.line_num}") from None
         return
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -108,6 +116,8 @@ def _own(row: Mapping[str, Any], line: int, default_name: str, source: str) -> R
     arrival_s = _number(row, "arrival_s", where)
     if arrival_s < 0:
         raise InputError(f"arrival_s must not be negative, not {arrival_s:g}", where)
+    if arrival_s > _LATEST_S:
+        raise InputError(f"arrival_s must be at most {_LATEST_S:,} s, not {arrival_s:g}", where)
     input_tokens, output_tokens = _whole(row, "input_tokens", where), _whole(row, "output_tokens", where)
     if input_tokens < 1 or output_tokens < 0:
         raise InputError("input_tokens must be at least 1, output_tokens not negative", where)

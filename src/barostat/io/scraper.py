@@ -6,19 +6,19 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import httpx
-
 from barostat.core.version import parse_version
 from barostat.engines.vllm import metrics
-from barostat.io.address import Address
 from barostat.io.clock import Clock
 from barostat.io.credentials import clean
-from barostat.io.http import Answer, Failure, ask, client
+from barostat.io.door import Door
+from barostat.io.http import Answer, Failure
 from barostat.judge.recording import ProbeResult, Text
 
 SCRAPE_S = 10.0
 """Time for one scrape: what Prometheus gives by default. An API server at its CPU limit takes seconds, and that is when it matters."""
 ASIDE_S = 5.0
+THRIFTY_S = 3.0
+"""The same for one of hundreds: a few that hang must not hold up the answer about all."""
 PROBE_S = 20.0
 _MAY_PASS = frozenset({"refused", "unreachable"})
 _HOPELESS = frozenset({"no-name", "refused", "unreachable", "tls", "no-http", "redirect"})
@@ -29,11 +29,13 @@ class Scraper:
     """Asks one engine; keeps what it answered, in time order.
 
     `answered`: something at the address spoke HTTP. `not_vllm`: a sentence if what answers is another program, for sure.
+    `thrifty`: one of hundreds, asked for its metrics and its version, and for its health only where these do not come.
     `hopeless`: why nothing will come within the window; `may_pass`: that may be otherwise in a minute.
     """
 
-    where: Address
+    where: Door
     clock: Clock
+    thrifty: bool = False
     scrapes: list[Text] = field(default_factory=list)
     failed: list[tuple[float, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -44,27 +46,29 @@ class Scraper:
     may_pass: bool = False
     _model: str | None = None
     _token_sent: bool = False
-    _session: httpx.AsyncClient | None = None
 
     async def look(self) -> None:
         """One more scrape (or one more failure) is kept, with what /health says at the same time.
 
         The first look asks what the server is, too.
         """
-        if self._session is None:
-            self._session = client(self.where)
         first = self.probe is None
         started = round(self.clock.now(), 3)
         if first:
             self.probe = ProbeResult(started)
-        scrape = asyncio.create_task(ask(self._session, self.where.at("/metrics"), within_s=SCRAPE_S))
-        await asyncio.gather(self._health(), *([self._version(), self._models()] if first else []))
-        page = await scrape
+        scrape = asyncio.create_task(self.where.ask("/metrics", within_s=THRIFTY_S if self.thrifty else SCRAPE_S))
+        if self.thrifty:
+            page = await scrape
+            aside = [] if isinstance(page, Answer) else [self._health()]
+            await asyncio.gather(*aside, *([self._version()] if first and not aside else []))
+        else:
+            await asyncio.gather(self._health(), *([self._version(), self._models()] if first else []))
+            page = await scrape
         self._keep(page, started)
 
     async def send_token(self, within_s: float = PROBE_S) -> None:
         """One request of one token was sent, the first time this is called and never again; the probe tells what came of it."""
-        if self._token_sent or self._session is None:
+        if self._token_sent:
             return
         self._token_sent = True
         model = self._model or self._model_in_metrics()
@@ -73,10 +77,10 @@ class Scraper:
             return
         request: dict[str, Any] = {"model": model, "max_tokens": 1, "temperature": 0}
         started = self.clock.now()
-        answer = await ask(self._session, self.where.at("/v1/completions"), within_s=within_s, post={**request, "prompt": "Hello"})
+        answer = await self.where.ask("/v1/completions", within_s=within_s, post={**request, "prompt": "Hello"})
         if isinstance(answer, Answer) and answer.status in (404, 405):  # refused before it was a request: a server for chat only
             chat = {**request, "messages": [{"role": "user", "content": "Hello"}]}
-            answer = await ask(self._session, self.where.at("/v1/chat/completions"), within_s=within_s, post=chat)
+            answer = await self.where.ask("/v1/chat/completions", within_s=within_s, post=chat)
         took_s = self.clock.now() - started
         match answer:
             case Failure(kind="time-out"):
@@ -96,8 +100,7 @@ class Scraper:
 
     async def close(self) -> None:
         """The connections are closed."""
-        if self._session is not None:
-            await self._session.aclose()
+        await self.where.close()
 
     def forget_before(self, at: float) -> None:
         """What is older than `at` is dropped, but for the newest scrape before it: rates need a left end."""
@@ -106,6 +109,9 @@ class Scraper:
         self.failed = [entry for entry in self.failed if entry[0] >= at]
 
     def _keep(self, page: Answer | Failure, started: float) -> None:
+        if isinstance(page, Failure) and page.kind == "between":
+            self._remark(f"{self.where.base} {page.why}")
+            return
         if isinstance(page, Failure):
             self.hopeless, self.may_pass = (page.why if page.kind in _HOPELESS else ""), page.kind in _MAY_PASS
             self.failed.append((started, f"{self.where.base} {page.why}"))
@@ -149,8 +155,7 @@ class Scraper:
             self.problems.append(problem)
 
     async def _health(self) -> None:
-        assert self._session is not None
-        answer = await ask(self._session, self.where.at("/health"), within_s=ASIDE_S)
+        answer = await self.where.ask("/health", within_s=THRIFTY_S / 2 if self.thrifty else ASIDE_S)
         if isinstance(answer, Answer):
             self.answered = True
             if answer.status in (200, 503) or answer.status >= 500:
@@ -159,15 +164,13 @@ class Scraper:
             self._note(health_ok=False)
 
     async def _version(self) -> None:
-        assert self._session is not None
-        answer = await ask(self._session, self.where.at("/version"), within_s=ASIDE_S, max_bytes=1 << 16)
+        answer = await self.where.ask("/version", within_s=ASIDE_S, max_bytes=1 << 16)
         said = answer.json() if isinstance(answer, Answer) and answer.status == 200 else None
         if isinstance(said, dict) and isinstance(said.get("version"), str):
             self._note(version=said["version"])
 
     async def _models(self) -> None:
-        assert self._session is not None
-        answer = await ask(self._session, self.where.at("/v1/models"), within_s=ASIDE_S, max_bytes=1 << 22)
+        answer = await self.where.ask("/v1/models", within_s=ASIDE_S, max_bytes=1 << 22)
         said = answer.json() if isinstance(answer, Answer) and answer.status == 200 else None
         cards = said.get("data") if isinstance(said, dict) else None
         for card in cards if isinstance(cards, list) else []:

@@ -56,6 +56,8 @@ def read_trace(path: Path) -> tuple[list[Arrival], list[str]]:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig", errors="replace")
         found, problems = parse_trace(text, str(path))
+    except csv.Error as error:
+        raise InputError(f"no CSV: {error}", str(path)) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(getattr(error, "strerror", None) or str(error), str(path)) from None
     if not found:

@@ -26,6 +26,7 @@ def test_rows_of_our_own_keep_their_times_and_get_their_numbers() -> None:
     "row",
     [
         '{"arrival_s": -1, "input_tokens": 4, "output_tokens": 3}',
+        '{"arrival_s": 1e300, "input_tokens": 4, "output_tokens": 3}',
         '{"arrival_s": "x", "input_tokens": 4, "output_tokens": 3}',
         '{"arrival_s": 1, "input_tokens": 0, "output_tokens": 3}',
         '{"arrival_s": 1, "input_tokens": 4.5, "output_tokens": 3}',
@@ -87,3 +88,11 @@ def test_azure_as_it_comes(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.jsonl"):
         read_requests(tmp_path / "none.jsonl", 16)
+
+
+def test_a_file_of_no_text_is_an_error_of_one_sentence(tmp_path: Path) -> None:
+    """Carriage returns outside of quotes end the reader of CSV, wherever they come."""
+    for name, data in (("first", b"\xff\r\x00a\rb,\x07\n\x01"), ("later", b"arrival_s,input_tokens,output_tokens\n1,2,3\n1,a\rb,3\n")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InputError, match=name):
+            read_requests(tmp_path / name, 16)

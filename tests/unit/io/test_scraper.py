@@ -12,12 +12,13 @@ from tests.unit.io.small_servers import METRICS, Handler, always, answer, closed
 
 from barostat.io.address import address
 from barostat.io.clock import SteadyClock
+from barostat.io.door import DirectDoor
 from barostat.io.scraper import Scraper
 
 
 def _looked(port: int, then: Callable[[Scraper], Awaitable[None]] | None = None) -> Scraper:
     async def look() -> Scraper:
-        scraper = Scraper(address(f"localhost:{port}"), SteadyClock())
+        scraper = Scraper(DirectDoor(address(f"localhost:{port}")), SteadyClock())
         await scraper.look()
         if then is not None:
             await then(scraper)

@@ -1,0 +1,1 @@
+"""A Kubernetes cluster, read and written over its HTTP API. `cluster.py` is the one seam; nothing else here opens a connection."""

@@ -1,0 +1,306 @@
+"""The one seam to a Kubernetes cluster: requests to its API server, bounded in time, repeated where that is harmless.
+
+Every answer is a value: what was asked for, or `Failed`. Reading is repeated on 429, 5xx and broken connections, within the deadline and as
+the server's Retry-After asks; a write is repeated only where the server surely did not carry it out (429, a connection that never stood).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import httpx
+
+from barostat.io.http import CONNECT_S, Failure, failure_of
+from barostat.io.kubernetes import login
+from barostat.io.kubernetes.failures import Failed, of_answer, of_failure
+from barostat.io.kubernetes.kubeconfig import Access
+from barostat.io.kubernetes.resources import Resource
+
+FIELD_MANAGER = "barostat"
+READ_S = 10.0
+WRITE_S = 15.0
+PAGE = 500
+MAX_BODY_BYTES = 64 << 20
+PARALLEL = 48
+"""Requests under way at once: an API server gives one caller a share of its seats, and more only wait there."""
+FIRST_WAIT_S = 0.15
+LONGEST_WAIT_S = 5.0
+
+Object = dict[str, Any]
+PatchKind = Literal["apply", "merge", "json", "strategic"]
+_PATCH_TYPES = {
+    "apply": "application/apply-patch+yaml",
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response. `cut`: why the body is not whole, empty if it is."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut: str = ""
+
+    def json(self) -> Any:
+        """The decoded body, or None if it is no JSON."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The objects of a list, as they are, and the version from which a watch goes on."""
+
+    items: tuple[Object, ...]
+    version: str = ""
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A cluster, as one user. Use within one event loop; `close` when done."""
+
+    access: Access
+    _session: httpx.AsyncClient | None = None
+    _credential: login.Credential | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL))
+
+    async def close(self) -> None:
+        """The connections are closed."""
+        if self._session is not None:
+            await self._session.aclose()
+            self._session = None
+
+    async def session(self, stale: login.Credential | None = None) -> httpx.AsyncClient:
+        """A client with a credential that lasts. `stale`: the credential that was refused with 401; another is had.
+
+        Errors: InputError, OutsideError as `login.credential`.
+        """
+        async with self._lock:
+            known = self._credential
+            if self._session is not None and known is not None and known is not stale and known.lasts(time.time()):
+                return self._session
+            fresh = await login.credential(self.access)
+            old = self._session
+            limits = httpx.Limits(max_connections=2 * PARALLEL, max_keepalive_connections=PARALLEL)
+            secure = login.tls(self.access, fresh) if self.access.server.startswith("https:") else False
+            self._session = httpx.AsyncClient(
+                base_url=self.access.server, verify=secure, limits=limits, timeout=httpx.Timeout(None, connect=CONNECT_S),
+                headers=login.headers(self.access, fresh), proxy=self.access.proxy, auth=self.access.basic, follow_redirects=False,
+            )  # fmt: skip
+            self._credential = fresh
+            if old is not None:
+                asyncio.get_running_loop().call_later(READ_S, lambda: asyncio.ensure_future(old.aclose()))
+            return self._session
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """What httpx needs beside the URL."""
+        return {"sni_hostname": self.access.tls_server_name} if self.access.tls_server_name else {}
+
+    async def request(
+        self, method: str, path: str, what: str, *, within_s: float, params: Mapping[str, Any] | None = None,
+        body: Any = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES,
+    ) -> Reply | Failed:  # fmt: skip
+        """The response, or why there is none, after as many tries as the time allows. `what`: for a sentence, such as "list pods in x".
+
+        Errors: InputError, OutsideError where the credential cannot be had at all.
+        """
+        deadline = time.monotonic() + within_s
+        reads = method == "GET"
+        content = None if body is None else json.dumps(body).encode()
+        renewed = False
+        tries = 0
+        while True:
+            used = self._credential
+            left_s = max(0.05, deadline - time.monotonic())
+            found = await self._once(method, path, what, left_s, params, content, content_type, max_bytes)
+            if isinstance(found, Reply):
+                return found
+            if found.kind == "unauthorized" and not renewed and (self.access.plugin is not None or self.access.token_file is not None):
+                renewed = True
+                await self.session(stale=used or self._credential)
+                continue
+            again = (
+                found.may_pass if reads else found.kind == "throttled" or (found.kind in ("refused", "unreachable") and not found.uncertain)
+            )
+            tries += 1
+            wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**tries) * random.uniform(0.5, 1.0)
+            if found.retry_after_s is not None:
+                wait_s = max(wait_s, found.retry_after_s)
+            if not again or time.monotonic() + wait_s >= deadline:
+                return found
+            await asyncio.sleep(wait_s)
+
+    async def exchange(
+        self, method: str, path: str, *, within_s: float, params: Mapping[str, Any] | None = None,
+        content: bytes | None = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES,
+    ) -> Reply | Failure:  # fmt: skip
+        """One request and its response, whatever its status; a body that broke off is told in `cut`. Nothing is repeated or followed."""
+        headers = {"content-type": content_type} if content is not None else {}
+        received: list[bytes] = []
+        head: list[httpx.Response] = []
+        size = 0
+        cut = ""
+        try:
+            session = await self.session()
+            async with asyncio.timeout(within_s), self._seats:
+                request = session.stream(method, path, params=params, content=content, headers=headers, extensions=self.extensions)
+                async with request as response:
+                    head.append(response)
+                    async for part in response.aiter_bytes():
+                        received.append(part[: max_bytes - size])
+                        size += len(part)
+                        if size >= max_bytes:
+                            cut = f"the answer is larger than {max_bytes / (1 << 20):.3g} MiB"
+                            break
+        except TimeoutError:
+            cut = f"the answer was not complete within {within_s:.3g} s"
+            failure = Failure("time-out", f"did not answer within {within_s:.3g} s")
+        except httpx.HTTPError as error:
+            failure = failure_of(error)
+            cut = "the connection broke off in the middle of the answer"
+        except (httpx.InvalidURL, ValueError) as error:
+            return Failure("no-http", f"is no address that can be asked ({error})")
+        if head and (received or not cut):
+            return Reply(head[0].status_code, head[0].headers, b"".join(received), cut)
+        return failure
+
+    async def _once(
+        self, method: str, path: str, what: str, within_s: float, params: Mapping[str, Any] | None,
+        content: bytes | None, content_type: str, max_bytes: int,
+    ) -> Reply | Failed:  # fmt: skip
+        found = await self.exchange(
+            method, path, within_s=within_s, params=params, content=content, content_type=content_type, max_bytes=max_bytes
+        )
+        if isinstance(found, Failure):
+            early = found.kind in ("refused", "unreachable", "no-name", "tls")
+            return of_failure(found, self.access.server, what, sent=not early)
+        if found.status >= 400:
+            return of_answer(found.status, found.headers, found.body, what)
+        if found.status >= 300:
+            moved = Failure("redirect", "sends its callers elsewhere; give the address of the API server itself")
+            return of_failure(moved, self.access.server, what, sent=False)
+        if found.cut and len(found.body) < max_bytes:
+            return of_failure(Failure("reset", f"answers in part: {found.cut}"), self.access.server, what, sent=True)
+        return found
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None, *, within_s: float = READ_S) -> Object | Failed:
+        """The object."""
+        what = _what("get", resource, namespace)
+        return _object(await self.request("GET", resource.path(namespace, name), what, within_s=within_s), what)
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "", within_s: float = READ_S
+    ) -> Listed | Failed:
+        """All objects (of the namespace, or of the whole cluster) that the selectors let through, page by page.
+
+        A list that expires between two pages (410) is begun anew, whole.
+        """
+        what = _what("list", resource, namespace)
+        deadline = time.monotonic() + within_s
+        params: dict[str, Any] = (
+            {"limit": PAGE} | ({"labelSelector": labels} if labels else {}) | ({"fieldSelector": fields} if fields else {})
+        )
+        found: list[Object] = []
+        while True:
+            reply = await self.request(
+                "GET", resource.path(namespace), what, within_s=max(0.05, deadline - time.monotonic()), params=params
+            )
+            if isinstance(reply, Failed):
+                if reply.kind == "gone" and params.pop("continue", None):
+                    found, params = [], {key: value for key, value in params.items() if key != "limit"}
+                    continue
+                return reply
+            page = _object(reply, what)
+            if isinstance(page, Failed):
+                return page
+            items = page.get("items")
+            for item in items if isinstance(items, list) else []:
+                if isinstance(item, dict):  # items of a list do not say what they are
+                    found.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
+            metadata = page.get("metadata")
+            metadata = metadata if isinstance(metadata, dict) else {}
+            if not metadata.get("continue"):
+                return Listed(tuple(found), str(metadata.get("resourceVersion", "")))
+            params["continue"] = metadata["continue"]
+
+    async def create(
+        self, resource: Resource, body: Object, namespace: str | None = None, *, name: str = "", subresource: str = "",
+        dry_run: bool = False,        within_s: float = WRITE_S,
+    ) -> Object | Failed:  # fmt: skip
+        """The object as created. With `name` and `subresource`: what is posted there, such as an eviction."""
+        what = _what("create", resource, namespace, subresource)
+        params = _writing(within_s, dry_run) | {"fieldManager": FIELD_MANAGER}
+        path = resource.path(namespace, name, subresource)
+        return _object(await self.request("POST", path, what, within_s=within_s, params=params, body=body), what)
+
+    async def patch(
+        self, resource: Resource, name: str, body: Any, namespace: str | None = None, *, how: PatchKind, dry_run: bool = False,
+        force: bool = False, manager: str = FIELD_MANAGER, subresource: str = "", within_s: float = WRITE_S,
+    ) -> Object | Failed:  # fmt: skip
+        """The object as patched. `apply`: server-side apply; a field of another manager is a conflict unless `force`."""
+        what = _what("patch", resource, namespace, subresource)
+        params = _writing(within_s, dry_run) | {"fieldManager": manager} | ({"force": "true"} if force and how == "apply" else {})
+        path = resource.path(namespace, name, subresource)
+        return _object(
+            await self.request("PATCH", path, what, within_s=within_s, params=params, body=body, content_type=_PATCH_TYPES[how]), what
+        )
+
+    async def replace(
+        self, resource: Resource, name: str, body: Object, namespace: str | None = None, *, dry_run: bool = False, within_s: float = WRITE_S
+    ) -> Object | Failed:
+        """The object as replaced: a 409 where its resourceVersion is no longer the newest."""
+        what = _what("update", resource, namespace)
+        params = _writing(within_s, dry_run) | {"fieldManager": FIELD_MANAGER}
+        return _object(await self.request("PUT", resource.path(namespace, name), what, within_s=within_s, params=params, body=body), what)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str = "",
+        dry_run: bool = False,
+        within_s: float = WRITE_S,
+    ) -> Object | Failed:
+        """The object or status that the server answers. `uid`: only if it is still that very object (else a 409)."""
+        what = _what("delete", resource, namespace)
+        body = {"apiVersion": "v1", "kind": "DeleteOptions"} | ({"preconditions": {"uid": uid}} if uid else {})
+        params = _writing(within_s, dry_run)
+        return _object(
+            await self.request("DELETE", resource.path(namespace, name), what, within_s=within_s, params=params, body=body), what
+        )
+
+
+def _object(found: Reply | Failed, what: str) -> Object | Failed:
+    if isinstance(found, Failed):
+        return found
+    decoded = found.json()
+    if isinstance(decoded, dict):
+        return decoded
+    return Failed("no-http", f"cannot {what}: what answers is no Kubernetes API server, or its answer was cut off", found.status)
+
+
+def _writing(within_s: float, dry_run: bool) -> dict[str, str]:
+    """The server gives up when we do: what was not carried out by then never will be."""
+    return {"timeout": f"{max(1, int(within_s))}s"} | ({"dryRun": "All"} if dry_run else {})
+
+
+def _what(verb: str, resource: Resource, namespace: str | None, subresource: str = "") -> str:
+    """`get pods/log in inference`: as a missing right is told."""
+    right = f"{resource.right}/{subresource}" if subresource else resource.right
+    return f"{verb} {right}" + ((f" in {namespace}" if namespace else " in all namespaces") if resource.namespaced else "")

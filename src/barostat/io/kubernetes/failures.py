@@ -1,0 +1,103 @@
+"""What an API server answers when it does not do what was asked: a value, with a sentence, and whether another try makes sense."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+from barostat.core.errors import OutsideError
+from barostat.io.credentials import clean
+from barostat.io.http import Failure
+
+Kind = Literal[
+    "unauthorized", "forbidden", "not-found", "conflict", "gone", "invalid", "throttled", "server",
+    "no-name", "refused", "unreachable", "tls", "no-http", "reset", "time-out", "redirect", "between",
+]  # fmt: skip
+_BY_STATUS: dict[int, Kind] = {
+    400: "invalid", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "invalid", 409: "conflict", 410: "gone",
+    415: "invalid", 422: "invalid", 429: "throttled",
+}  # fmt: skip
+PASSING: frozenset[Kind] = frozenset({"throttled", "server", "refused", "unreachable", "reset", "time-out"})
+"""Kinds that may be otherwise in a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Nothing was read or done. `why` is a whole sentence part: "cannot list pods in x: ...".
+
+    `uncertain`: it was a write, the answer was lost, and it may have been carried out. `retry_after_s`: as the server asked.
+    `reason`: the Status' own word (NotFound, AlreadyExists, Conflict, Expired, ...). `right`: `list events in x`, where it is missing.
+    """
+
+    kind: Kind
+    why: str
+    status: int = 0
+    reason: str = ""
+    retry_after_s: float | None = None
+    uncertain: bool = False
+    right: str = ""
+
+    @property
+    def may_pass(self) -> bool:
+        """True where another try may go through."""
+        return self.kind in PASSING
+
+    def error(self) -> OutsideError:
+        """The same, to be raised where nothing can go on without it."""
+        return OutsideError(self.why, retryable=self.may_pass)
+
+
+def of_answer(status: int, headers: Mapping[str, str], body: bytes, what: str) -> Failed:
+    """The failure that a response with this status is. `what`: what was tried, such as "list pods in inference"."""
+    said = status_object(body)
+    message = said.get("message") if said else None
+    reason = str(said.get("reason") or "") if said else ""
+    kind: Kind = _BY_STATUS.get(status, "server" if status >= 500 else "invalid")
+    words = clean(" ".join(str(message).split())[:300]) if message else f"HTTP {status}"
+    if kind == "unauthorized":
+        words = "the API server does not accept the credentials (expired, or of another cluster)"
+    return Failed(
+        kind,
+        f"cannot {what}: {words}",
+        status,
+        reason,
+        retry_after(headers),
+        uncertain=status >= 500,
+        right=what if kind == "forbidden" else "",
+    )
+
+
+def of_failure(failure: Failure, server: str, what: str, *, sent: bool) -> Failed:
+    """The failure that a broken connection is. `sent`: the request may have reached the server."""
+    return Failed(
+        failure.kind, f"cannot {what}: {server} {failure.why}", uncertain=sent and failure.kind in ("reset", "time-out", "no-http")
+    )
+
+
+def status_object(body: bytes) -> Mapping[str, Any] | None:
+    """The API server's own Status object in a body, or None: then the body is somebody else's."""
+    if b'"Status"' not in body[:4096]:
+        return None
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and found.get("kind") == "Status" and "apiVersion" in found else None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a Retry-After header asks for, or None. A date is taken relative to the Date header."""
+    written = headers.get("retry-after", "").strip()
+    if not written:
+        return None
+    try:
+        return min(3600.0, max(0.0, float(written)))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(written) - parsedate_to_datetime(headers.get("date", ""))).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,127 @@
+"""What changes in a cluster, as it changes: a watch that survives expired versions, silence and broken connections."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx
+
+from barostat.io.http import CONNECT_S, failure_of
+from barostat.io.kubernetes.cluster import FIRST_WAIT_S, LONGEST_WAIT_S, Cluster, Object
+from barostat.io.kubernetes.failures import Failed, of_answer, of_failure
+from barostat.io.kubernetes.resources import Resource
+
+SERVER_S = 20
+"""The server ends a watch after this time, and it is taken up again: what a silent connection can cost is bounded by it."""
+SILENT_S = SERVER_S + 5.0
+"""A watch that is still open then has lost its connection without being told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One object is as it is now; `gone` where it was deleted."""
+
+    object: Object
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Relisted:
+    """The whole list, at the start and whenever changes may have been missed: what is not in it is gone."""
+
+    items: tuple[Object, ...]
+    kind: Literal["relisted"] = "relisted"
+
+
+async def watch(
+    cluster: Cluster, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "", for_s: float
+) -> AsyncIterator[Changed | Relisted | Failed]:
+    """First the list, then every change, for `for_s` seconds. A `Failed` that cannot pass ends it; one that can is told, and it goes on."""
+    deadline = time.monotonic() + for_s
+    version = ""
+    failures = 0
+    while (left_s := deadline - time.monotonic()) > 0:
+        if not version:
+            listed = await cluster.list(resource, namespace, labels=labels, fields=fields, within_s=min(15.0, left_s))
+            if isinstance(listed, Failed):
+                yield listed
+                if not listed.may_pass and listed.kind != "gone":
+                    return
+                failures += 1
+                await _pause(failures, deadline)
+                continue
+            version, failures = listed.version, 0
+            yield Relisted(listed.items)
+        began = time.monotonic()
+        async for event in _stream(cluster, resource, namespace, labels, fields, version, deadline):
+            if isinstance(event, Failed):
+                if event.kind == "gone":
+                    version = ""
+                    break
+                yield event
+                if not event.may_pass:
+                    return
+                break
+            kind, changed = event
+            metadata = changed.get("metadata")
+            version = str(metadata.get("resourceVersion", version)) if isinstance(metadata, dict) else version
+            if kind != "BOOKMARK":
+                failures = 0
+                yield Changed(changed, gone=kind == "DELETED")
+        if time.monotonic() - began < 1.0:  # a watch that ends at once would be asked for in a tight circle
+            failures += 1
+            await _pause(failures, deadline)
+
+
+async def _pause(failures: int, deadline: float) -> None:
+    wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**failures) * random.uniform(0.5, 1.0)
+    await asyncio.sleep(max(0.0, min(wait_s, deadline - time.monotonic())))
+
+
+async def _stream(
+    cluster: Cluster, resource: Resource, namespace: str | None, labels: str, fields: str, version: str, deadline: float
+) -> AsyncIterator[tuple[str, Object] | Failed]:
+    what = f"watch {resource.right} in {namespace or 'all namespaces'}"
+    left_s = deadline - time.monotonic()
+    params: dict[str, Any] = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
+    params |= {"timeoutSeconds": max(1, min(SERVER_S, int(left_s) + 1))}
+    params |= ({"labelSelector": labels} if labels else {}) | ({"fieldSelector": fields} if fields else {})
+    try:
+        session = await cluster.session()
+        # Time-outs of the reads and none around them: that would strike whoever holds an event, between two of them.
+        silence = httpx.Timeout(None, connect=CONNECT_S, read=min(SILENT_S, max(0.1, left_s)))
+        request = session.stream("GET", resource.path(namespace), params=params, timeout=silence, extensions=cluster.extensions)
+        async with request as response:
+            if response.status_code >= 400:
+                yield of_answer(response.status_code, response.headers, await response.aread(), what)
+                return
+            async for line in response.aiter_lines():
+                found = _event(line, what)
+                if found is not None:
+                    yield found
+                if time.monotonic() >= deadline:
+                    return
+    except httpx.ReadTimeout:
+        return
+    except httpx.HTTPError as error:
+        yield of_failure(failure_of(error), cluster.access.server, what, sent=True)
+
+
+def _event(line: str, what: str) -> tuple[str, Object] | Failed | None:
+    try:
+        event = json.loads(line) if line.strip() else None
+    except (ValueError, RecursionError):
+        return Failed("reset", f"cannot {what}: an event was cut off")
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        return None
+    if event.get("type") == "ERROR":
+        status = event["object"]
+        code = status.get("code")
+        return of_answer(code if isinstance(code, int) and code >= 400 else 500, {}, json.dumps(status).encode(), what)
+    return str(event.get("type")), event["object"]

@@ -1,0 +1,236 @@
+"""What every act stands on: the target as it is now, whose change is in flight, and writes that fit only what was read.
+
+home's annotations   barostat.dev/claim      ID#EPOCH#HOLDER: the change in flight
+                     barostat.dev/ended      the incident that ended last
+                     barostat.dev/patched    ID#DIGEST: the template that we wrote
+                     barostat.dev/former     the template before that, until the incident ends
+on what we touch     barostat.dev/step       the key of the act that touched it last
+on a pod taken out   barostat.dev/labels     the labels that came off it
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.io.clock import Clock
+from barostat.io.kubernetes.cluster import WRITE_S, Cluster, Object
+from barostat.io.kubernetes.failures import Failed
+from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, ENDPOINT_SLICES, PODS, REPLICA_SETS, SERVICES, Resource
+from barostat.judge.flag_surgery import NotChanged
+from barostat.judge.remedy_change import changed_template, digest, selecting, service_labels
+from barostat.platform.objects import condition, mapping, name_of, objects, text, value
+from barostat.remedy.acts import Conflict, Lost, Refused
+from barostat.remedy.acts import Failed as Failure
+from barostat.remedy.plan import Plan
+from barostat.remedy.state import Do
+
+CLAIM, ENDED, PATCHED, FORMER = "barostat.dev/claim", "barostat.dev/ended", "barostat.dev/patched", "barostat.dev/former"
+STEP, LABELS, INCIDENT, SPARE = "barostat.dev/step", "barostat.dev/labels", "barostat.dev/incident", "barostat.dev/spare"
+MANAGED = {"app.kubernetes.io/managed-by": "barostat"}
+POLL_S = 1.0
+TRIES = 8
+LATE_S = 2.0
+"""Beyond its own time-out a server may take this long to give a request up."""
+
+
+class Denied(Exception):
+    """The act ends here with that answer. Never leaves this package."""
+
+    def __init__(self, answer: Refused | Conflict | Failure | Lost) -> None:
+        super().__init__(answer.why)
+        self.answer = answer
+
+
+@dataclass(slots=True)
+class Ground:
+    """The cluster as one plan sees it."""
+
+    cluster: Cluster
+    plan: Plan
+    clock: Clock
+    write_s: float = WRITE_S
+
+    @property
+    def namespace(self) -> str:
+        """Where the target lives."""
+        return self.plan.target.namespace
+
+    # --- reading
+
+    async def got(self, resource: Resource, name: str) -> Object | None:
+        """The object, or None where there is none. Errors: Denied."""
+        found = await self.cluster.get(resource, name, self.namespace)
+        if isinstance(found, Failed):
+            if found.kind == "not-found":
+                return None
+            raise Denied(_unread(found))
+        return found
+
+    async def listed(self, resource: Resource, labels: str = "") -> list[Object]:
+        """The objects of the target's namespace. Errors: Denied."""
+        found = await self.cluster.list(resource, self.namespace, labels=labels)
+        if isinstance(found, Failed):
+            raise Denied(_unread(found))
+        return list(found.items)
+
+    async def home(self) -> Object:
+        """The Deployment that the plan is for. Errors: Denied, where it is gone or another one of that name."""
+        found = await self.got(DEPLOYMENTS, self.plan.target.name)
+        if found is None or text(found, "metadata", "uid") != self.plan.target.uid:
+            raise Denied(Conflict(f"{self.plan.target} is not the one that the plan is for"))
+        return found
+
+    async def checked_home(self, do: Do) -> Object:
+        """Home, after its claim and template were found to be what the command expects. Errors: Denied."""
+        home = await self.home()
+        held = annotation(home, CLAIM)
+        if held != do.claim:
+            raise Denied(Conflict(f"the claim on home is {held or 'gone'}, not {do.claim}"))
+        now = digest(mapping(home, "spec", "template"))
+        if do.home == "planned" and now != self.plan.template:
+            raise Denied(Conflict("home's template is not as the plan found it: somebody changed it"))
+        if do.home == "patched" and annotation(home, PATCHED) != f"{self.plan.id}#{now}":
+            raise Denied(Conflict("home's template is not as we wrote it: somebody changed it"))
+        return home
+
+    def is_patched(self, home: Object) -> bool:
+        """True where home's template is the plan's already."""
+        return annotation(home, PATCHED) == f"{self.plan.id}#{digest(mapping(home, 'spec', 'template'))}"
+
+    async def new_template(self, home: Object) -> dict[str, Any]:
+        """Home's template with the plan's change. Errors: Denied."""
+        template = mapping(home, "spec", "template")
+        if self.is_patched(home):
+            return dict(template)
+        revision = await self.revision(self.plan.change.value) if self.plan.change.kind == "revision" else None
+        found = changed_template(self.plan.change, template, revision=revision)
+        if isinstance(found, NotChanged):
+            raise Denied(Refused(found.why))
+        return dict(found)
+
+    async def revision(self, number: str | None) -> Mapping[str, Any] | None:
+        """The template of home's revision of that number, or None where it is not kept. Errors: Denied."""
+        for item in await self.listed(REPLICA_SETS):
+            owned = any(text(owner, "uid") == self.plan.target.uid for owner in objects(item, "metadata", "ownerReferences"))
+            if owned and annotation(item, "deployment.kubernetes.io/revision") == number:
+                return mapping(item, "spec", "template")
+        return None
+
+    async def services(self, home: Object) -> list[Mapping[str, Any]]:
+        """The Services that home's pods are behind. Errors: Denied."""
+        return selecting(await self.listed(SERVICES), mapping(home, "spec", "template"))
+
+    async def rotation_labels(self, home: Object) -> dict[str, str]:
+        """The labels that take a pod in and out of rotation. Errors: Denied."""
+        return service_labels(mapping(home, "spec", "template"), mapping(home, "spec", "selector"), await self.services(home))
+
+    async def in_rotation(self, home: Object) -> tuple[frozenset[str], frozenset[str]]:
+        """(uids of pods that stand ready behind every one of the Services, uids that stand behind any in any state). Errors: Denied."""
+        names = {name_of(service) for service in await self.services(home)}
+        ready: dict[str, set[str]] = {name: set() for name in names}
+        seen: set[str] = set()
+        for item in await self.listed(ENDPOINT_SLICES):
+            service = text(item, "metadata", "labels", "kubernetes.io/service-name")
+            if service not in ready:
+                continue
+            for end in objects(item, "endpoints"):
+                uid = text(end, "targetRef", "uid")
+                seen.add(uid)
+                if value(end, "conditions", "ready") is not False:
+                    ready[service].add(uid)
+        everywhere = frozenset.intersection(*map(frozenset, ready.values())) if ready else frozenset()
+        return everywhere, frozenset(seen)
+
+    async def home_pods(self) -> list[Object]:
+        """The pods whose controller is a ReplicaSet of home, those that are on their way out left aside. Errors: Denied."""
+        sets = {
+            text(item, "metadata", "uid")
+            for item in await self.listed(REPLICA_SETS)
+            if any(text(owner, "uid") == self.plan.target.uid for owner in objects(item, "metadata", "ownerReferences"))
+        }
+        return [pod for pod in await self.listed(PODS) if controller(pod) in sets and not is_going(pod)]
+
+    # --- writing
+
+    async def merged(self, do: Do, resource: Resource, found: Object, patch: Mapping[str, Any]) -> Object | None:
+        """The object with that merge patch and the act's key on it; None where it was no longer what was read (read it again).
+
+        Errors: Denied.
+        """
+        body = json.loads(json.dumps(patch))
+        metadata = body.setdefault("metadata", {})
+        metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
+        metadata.setdefault("annotations", {})[STEP] = do.key
+        return await self.written(self.cluster.patch(resource, name_of(found), body, self.namespace, how="merge", within_s=self.write_s))
+
+    async def written(self, write: Any) -> Object | None:
+        """What came of a write: the object; None for a conflict. Errors: Denied, `Lost` only when the server's time for it is over."""
+        began = self.clock.now()
+        found: Object | Failed = await write
+        if not isinstance(found, Failed):
+            return found
+        if found.kind == "conflict":
+            return None
+        if found.uncertain:
+            await asyncio.sleep(max(0.0, began + self.write_s + LATE_S - self.clock.now()))
+            raise Denied(Lost(found.why))
+        raise Denied(Lost(found.why) if found.may_pass else Refused(found.why))
+
+    async def delete(self, resource: Resource, found: Object) -> None:
+        """The deletion of that very object is on its way, or it is gone. Errors: Denied."""
+        began = self.clock.now()
+        answer = await self.cluster.delete(
+            resource, name_of(found), self.namespace, uid=text(found, "metadata", "uid"), within_s=self.write_s
+        )
+        if isinstance(answer, Failed) and answer.kind not in ("not-found", "conflict"):
+            if answer.uncertain:
+                await asyncio.sleep(max(0.0, began + self.write_s + LATE_S - self.clock.now()))
+            raise Denied(Lost(answer.why) if answer.may_pass or answer.uncertain else Refused(answer.why))
+
+    async def config_map(self, name: str, data: Mapping[str, str] | None, labels: Mapping[str, str], key: str) -> None:
+        """The ConfigMap holds that data (None: it is gone). Errors: Denied."""
+        for _ in range(TRIES):
+            found = await self.got(CONFIG_MAPS, name)
+            if data is None:
+                if found is not None:
+                    await self.delete(CONFIG_MAPS, found)
+                return
+            metadata = {"name": name, "labels": {**MANAGED, **labels}, "annotations": {STEP: key}}
+            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+            if found is None:
+                write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.write_s)
+            else:
+                metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
+                write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.write_s)
+            if await self.written(write) is not None:
+                return
+        raise Denied(Lost(f"configmap {name} changes all the time"))
+
+
+def annotation(item: Object, key: str) -> str:
+    """An annotation, or empty."""
+    found = mapping(item, "metadata", "annotations").get(key)
+    return found if isinstance(found, str) else ""
+
+
+def controller(pod: Object) -> str:
+    """The uid of the pod's controller, empty where it has none."""
+    return next((text(owner, "uid") for owner in objects(pod, "metadata", "ownerReferences") if owner.get("controller") is True), "")
+
+
+def is_going(item: Object) -> bool:
+    """True once somebody has asked for its end."""
+    return bool(text(item, "metadata", "deletionTimestamp"))
+
+
+def is_ready(pod: Object) -> bool:
+    """The pod's condition Ready is True, and it is not on its way out."""
+    return not is_going(pod) and condition(pod, "Ready").get("status") == "True"
+
+
+def _unread(found: Failed) -> Refused | Lost:
+    return Lost(found.why) if found.may_pass else Refused(found.why)

@@ -1,0 +1,157 @@
+"""Acts on home, the Deployment that the plan is for: claim, number of replicas, template; and its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from barostat.io.kubernetes.cluster import Object
+from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS
+from barostat.io.remedy.ground import CLAIM, ENDED, FORMER, PATCHED, POLL_S, STEP, TRIES, Denied, Ground, annotation, is_ready
+from barostat.judge.remedy_change import digest
+from barostat.platform.objects import count, mapping, text
+from barostat.platform.pod_status import unschedulable
+from barostat.remedy.acts import AwaitHome, Conflict, Done, Failed, Lost, PatchTemplate, Refused, ScaleHome, WriteLimits
+from barostat.remedy.state import Do
+
+LIMITS_KEY, FORMER_LIMITS_KEY = "limits.yaml", "limits-before.yaml"
+
+
+def limits_name(home: str) -> str:
+    """The ConfigMap with the ServingLimits of that Deployment."""
+    return f"{home[:240]}-limits"
+
+
+async def claim(ground: Ground, do: Do) -> Done:
+    """ClaimHome. Errors: Denied."""
+    plan = ground.plan
+    _, epoch, _ = do.claim.split("#", 2)
+    for _ in range(TRIES):
+        home = await ground.home()
+        held = annotation(home, CLAIM)
+        if held == do.claim and annotation(home, STEP) == do.key:
+            return Done()
+        if held:
+            holder, number, _ = [*held.split("#", 2), "0", ""][:3]
+            if held != do.claim and (holder != plan.id or not number.isdigit() or int(number) >= int(epoch)):
+                raise Denied(Conflict(f"another change is in flight: {held}"))
+        elif (
+            digest(mapping(home, "spec", "template")) != plan.template
+            or count(home, "spec", "replicas") != plan.replicas
+            or annotation(home, ENDED) != plan.parent
+        ):
+            raise Denied(Conflict("home is not as the plan found it"))
+        if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": {CLAIM: do.claim}}}) is not None:
+            return Done()
+    raise Denied(Lost("home changes all the time"))
+
+
+async def release(ground: Ground, do: Do) -> Done:
+    """ReleaseHome. Errors: Denied."""
+    _, epoch, _ = do.claim.split("#", 2)
+    for _ in range(TRIES):
+        home = await ground.home()
+        holder, number, _ = [*annotation(home, CLAIM).split("#", 2), "0", ""][:3]
+        if holder != ground.plan.id or not number.isdigit() or int(number) > int(epoch):
+            return Done()
+        gone: Mapping[str, Any] = {CLAIM: None, FORMER: None, ENDED: ground.plan.id}
+        if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": dict(gone)}}) is not None:
+            return Done()
+    raise Denied(Lost("home changes all the time"))
+
+
+async def scale(ground: Ground, do: Do, act: ScaleHome) -> Done:
+    """ScaleHome: the number is written, and Done when the ReplicaSet has made it so. Errors: Denied."""
+    for _ in range(TRIES):
+        home = await ground.checked_home(do)
+        now = count(home, "spec", "replicas")
+        if now == act.to and annotation(home, STEP) == do.key:
+            return Done()
+        if now not in (act.former, act.to):
+            raise Denied(Conflict(f"home asks for {now} replicas, not {act.former}: somebody scaled it"))
+        if act.to < (now or 0):
+            ready = sum(map(is_ready, await ground.home_pods()))
+            if ready > act.to:
+                raise Denied(Refused(f"{ready} replicas are Ready: one that serves would be deleted"))
+        if await ground.merged(do, DEPLOYMENTS, home, {"spec": {"replicas": act.to}}) is not None:
+            return Done()
+    raise Denied(Lost("home changes all the time"))
+
+
+async def await_home(ground: Ground, do: Do, act: AwaitHome) -> Done:
+    """AwaitHome: waits until so many of home's pods stand ready behind the Services. Errors: Denied."""
+    while True:
+        home = await ground.checked_home(do)
+        ready, _ = await ground.in_rotation(home)
+        pods = await ground.home_pods()
+        if sum(text(pod, "metadata", "uid") in ready and is_ready(pod) for pod in pods) >= act.ready:
+            return Done()
+        if act.ready and not any(not unschedulable(pod) for pod in pods) and ground.clock.now() > do.until - 1.0:
+            raise Denied(Failed("no node takes home's pods"))
+        await asyncio.sleep(POLL_S)
+
+
+async def patch_template(ground: Ground, do: Do, act: PatchTemplate) -> Done:
+    """PatchTemplate: the new template, the digest of what the server made of it, and the former one, in one write. Errors: Denied."""
+    for _ in range(TRIES):
+        home = await ground.checked_home(do) if not act.back else await _claimed(ground, do)
+        patched = annotation(home, PATCHED).startswith(f"{ground.plan.id}#")
+        if patched is not act.back:
+            return Done()
+        if (count(home, "spec", "replicas") or 0) or await ground.home_pods():
+            raise Denied(Refused("home owns a pod or asks for one: its template is not written now"))
+        new: dict[str, Any] = json.loads(json.dumps(home))
+        marks = new["metadata"].setdefault("annotations", {})
+        marks[STEP] = do.key
+        if act.back:
+            if not ground.is_patched(home):
+                raise Denied(Conflict("somebody changed home's template: it is left alone"))
+            new["spec"]["template"] = json.loads(annotation(home, FORMER))
+            del marks[PATCHED]
+        else:
+            marks[FORMER] = json.dumps(mapping(home, "spec", "template"))
+            new["spec"]["template"] = await ground.new_template(home)
+            tried = await ground.written(
+                ground.cluster.replace(DEPLOYMENTS, ground.plan.target.name, new, ground.namespace, dry_run=True, within_s=ground.write_s)
+            )
+            if tried is None:
+                continue
+            new["spec"]["template"] = tried["spec"]["template"]
+            marks[PATCHED] = f"{ground.plan.id}#{digest(mapping(tried, 'spec', 'template'))}"
+        new.pop("status", None)
+        write = ground.cluster.replace(DEPLOYMENTS, ground.plan.target.name, new, ground.namespace, within_s=ground.write_s)
+        if await ground.written(write) is not None:
+            return Done()
+    raise Denied(Lost("home changes all the time"))
+
+
+async def _claimed(ground: Ground, do: Do) -> Object:
+    home = await ground.home()
+    if annotation(home, CLAIM) != do.claim:
+        raise Denied(Conflict("the claim on home is not ours"))
+    return home
+
+
+async def write_limits(ground: Ground, do: Do, act: WriteLimits, limits: str) -> Done:
+    """WriteLimits: the file that gateways watch; what it held before is kept beside it until the next change. Errors: Denied."""
+    await ground.checked_home(do)
+    name = limits_name(ground.plan.target.name)
+    found = await ground.got(CONFIG_MAPS, name)
+    held = mapping(found, "data") if found is not None else {}
+    labels = {"barostat.dev/target": ground.plan.target.name[:63], "barostat.dev/incident": ground.plan.id}
+    ours = found is not None and text(found, "metadata", "labels", "barostat.dev/incident") == ground.plan.id
+    if act.back:
+        if not ours:
+            return Done(note="they were not written")
+        before = text(held, FORMER_LIMITS_KEY)
+        await ground.config_map(
+            name, {LIMITS_KEY: before} if before else None, {"barostat.dev/target": labels["barostat.dev/target"]}, do.key
+        )
+        return Done()
+    if not limits:
+        return Done(note="the plan holds no limits")
+    before = text(held, FORMER_LIMITS_KEY) if ours else text(held, LIMITS_KEY)
+    await ground.config_map(name, {LIMITS_KEY: limits} | ({FORMER_LIMITS_KEY: before} if before else {}), labels, do.key)
+    return Done(note=f"configmap {name}")

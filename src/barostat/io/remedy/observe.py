@@ -1,0 +1,79 @@
+"""Observe: the replicas with the change under load, for as long as the plan says, held against its baseline."""
+
+from __future__ import annotations
+
+import asyncio
+
+from barostat.core.window import Window
+from barostat.io.kubernetes.live import Options
+from barostat.io.remedy.ground import Denied, Ground
+from barostat.io.remedy.looking import watcher
+from barostat.judge.assemble import windows
+from barostat.platform.objects import name_of
+from barostat.remedy.acts import Judged, Lost
+from barostat.remedy.state import Do
+from barostat.remedy.verify import verify
+
+SETTLE_S = 10.0
+"""What was asked of a replica before it took part counts for nothing: its first requests find an empty cache and no company."""
+INTERVAL_S = 5.0
+MOST_UNKNOWN_S = 60.0
+
+
+async def observe(ground: Ground, do: Do) -> Judged:
+    """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in time. Errors: Denied."""
+    plan = ground.plan
+    if plan.strategy in ("spare", "in-place"):
+        names = (do.pod.name,) if do.pod is not None else await _spare(ground)
+    else:
+        names = tuple(name_of(pod) for pod in await ground.home_pods())
+    eye = watcher(ground, names, Options(for_s=0.0))
+    former = dict(plan.baseline)
+    began = ground.clock.now()
+    since = began + min(SETTLE_S, plan.expectation.sustained_s)
+    until = began + plan.bounds.verify_s
+    judged = Judged("inconclusive", ("nothing was measured",))
+    try:
+        await eye.choose()
+        turn = began
+        while True:
+            await ground.checked_home(do)
+            await eye.look(INTERVAL_S)
+            for scraper in eye.scrapers.values():
+                scraper.forget_before(since)
+            now = ground.clock.now()
+            if now >= since + plan.expectation.sustained_s:
+                recording = (await eye.recording()).recording
+                found = [verify(plan.expectation, former, window, since) for window in _windows(recording)]
+                judged = _together(found)
+                if judged.outcome != "inconclusive" or now >= until - INTERVAL_S:
+                    return judged
+                turn = max(turn, now + INTERVAL_S)
+            turn = max(turn + INTERVAL_S, ground.clock.now())
+            await asyncio.sleep(turn - ground.clock.now())
+    finally:
+        await eye.rest()
+
+
+async def _spare(ground: Ground) -> tuple[str, ...]:
+    from barostat.io.remedy.spares import pods_of_spare
+
+    found = tuple(name_of(pod) for pod in await pods_of_spare(ground, 0))
+    if not found:
+        raise Denied(Lost("the spare has no pod"))
+    return found
+
+
+def _windows(recording: object) -> list[Window]:
+    from barostat.judge.recording import Recording
+
+    assert isinstance(recording, Recording)
+    return [window for replica in recording.replicas for window in windows(recording, replica)[0].values()]
+
+
+def _together(found: list[Judged]) -> Judged:
+    """Of several replicas: worse if any is, better if all are."""
+    for outcome in ("worse", "inconclusive"):
+        if told := [judged for judged in found if judged.outcome == outcome]:
+            return told[0]
+    return found[0] if found else Judged("inconclusive", ("no replica was there to look at",))

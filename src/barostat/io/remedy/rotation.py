@@ -1,0 +1,190 @@
+"""Acts on single pods: in and out of rotation by labels, seen in the EndpointSlices; drained by their own metrics; deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from barostat.io.kubernetes.cluster import Object
+from barostat.io.kubernetes.resources import PODS
+from barostat.io.remedy.ground import LABELS, POLL_S, TRIES, Denied, Ground, annotation, controller, is_going, is_ready
+from barostat.io.remedy.looking import requests_in
+from barostat.platform.objects import mapping, name_of, text
+from barostat.remedy.acts import (
+    Detach,
+    Done,
+    JoinRotation,
+    LeaveRotation,
+    Lost,
+    PickSurplus,
+    PodRef,
+    PutBack,
+    Refused,
+)
+from barostat.remedy.state import Do
+
+DRAINED_TWICE = 2
+ROUTED_S = 5.0
+"""Every kube-proxy hears of the EndpointSlices by itself: for so long a new connection may still come to a pod that has left them."""
+
+
+async def _pod(ground: Ground, ref: PodRef | None) -> Object | None:
+    """The very pod that the slot names, or None where it is gone or on its way out. Errors: Denied."""
+    if ref is None:
+        return None
+    found = await ground.got(PODS, ref.name)
+    return found if found is not None and text(found, "metadata", "uid") == ref.uid and not is_going(found) else None
+
+
+async def join(ground: Ground, do: Do, act: JoinRotation) -> Done:
+    """JoinRotation. Errors: Denied."""
+    for _ in range(TRIES):
+        home = await ground.checked_home(do)
+        pod = await _pod(ground, do.pod)
+        if pod is None:
+            raise Denied(Refused(f"the pod of {act.slot} is gone"))
+        on = await ground.rotation_labels(home)
+        if await ground.merged(do, PODS, pod, {"metadata": {"labels": on}}) is not None:
+            break
+    else:
+        raise Denied(Lost("the pod changes all the time"))
+    while True:
+        home = await ground.checked_home(do)
+        pod = await _pod(ground, do.pod)
+        if pod is None:
+            raise Denied(Refused(f"the pod of {act.slot} is gone"))
+        ready, _ = await ground.in_rotation(home)
+        if text(pod, "metadata", "uid") in ready:
+            return Done()
+        await asyncio.sleep(POLL_S)
+
+
+async def leave(ground: Ground, do: Do, act: LeaveRotation | Detach) -> Done:
+    """LeaveRotation and Detach: labels off, seen to be gone from the EndpointSlices, and (home's) released. Errors: Denied."""
+    homes = isinstance(act, Detach)
+    for _ in range(TRIES):
+        home = await ground.checked_home(do)
+        pod = await _pod(ground, do.pod)
+        if pod is None:
+            if homes:
+                raise Denied(Refused(f"the pod of {act.slot} is gone"))
+            return Done(note="it is gone")
+        off = await ground.rotation_labels(home)
+        held = {key: found for key, found in mapping(pod, "metadata", "labels").items() if key in off}
+        if not held:
+            break
+        uid = text(pod, "metadata", "uid")
+        if homes and uid not in {text(own, "metadata", "uid") for own in await ground.home_pods()}:
+            raise Denied(Refused(f"{name_of(pod)} is not home's"))
+        ready, _ = await ground.in_rotation(home)
+        if len(ready - {uid}) < act.serving:
+            raise Denied(Refused(f"{len(ready - {uid})} others would serve, {act.serving} are needed"))
+        patch: dict[str, Any] = {"metadata": {"labels": dict.fromkeys(held), "annotations": {LABELS: json.dumps(held, sort_keys=True)}}}
+        if await ground.merged(do, PODS, pod, patch) is not None:
+            break
+    else:
+        raise Denied(Lost("the pod changes all the time"))
+    while True:
+        home = await ground.checked_home(do)
+        pod = await _pod(ground, do.pod)
+        _, seen = await ground.in_rotation(home)
+        if pod is None:
+            return Done(note="it is gone")
+        if text(pod, "metadata", "uid") not in seen and not (homes and controller(pod)):
+            return Done()
+        await asyncio.sleep(POLL_S)
+
+
+async def pick_replica(ground: Ground, do: Do) -> Done:
+    """PickReplica: one that does not serve, else the least busy in rotation. Errors: Denied."""
+    home = await ground.checked_home(do)
+    pods = await ground.home_pods()
+    if not pods:
+        raise Denied(Refused("home owns no pod"))
+    ready, _ = await ground.in_rotation(home)
+    down = [pod for pod in pods if text(pod, "metadata", "uid") not in ready or not is_ready(pod)]
+    if down:
+        return Done(_ref(min(down, key=name_of)), "it does not serve")
+    busy = await asyncio.gather(*(requests_in(ground, pod) for pod in pods))
+    chosen, found = min(zip(pods, busy, strict=True), key=lambda entry: (entry[1] if entry[1] is not None else 1e9, name_of(entry[0])))
+    return Done(_ref(chosen), f"{found:.0f} requests" if found is not None else "")
+
+
+async def pick_surplus(ground: Ground, do: Do, act: PickSurplus) -> Done:
+    """PickSurplus: one that does not serve, else the newest; none where there are no more than `over`. Errors: Denied."""
+    home = await ground.checked_home(do)
+    pods = await ground.home_pods()
+    if len(pods) <= act.over:
+        return Done()
+    ready, _ = await ground.in_rotation(home)
+    by_age = sorted(pods, key=lambda pod: (text(pod, "metadata", "creationTimestamp"), name_of(pod)), reverse=True)
+    down = [pod for pod in by_age if text(pod, "metadata", "uid") not in ready]
+    return Done(_ref((down or by_age)[0]))
+
+
+async def put_back(ground: Ground, do: Do, act: PutBack) -> Done:
+    """PutBack: adopted and in rotation again where it is missed, deleted where home is whole without it. Errors: Denied."""
+    while True:
+        home = await ground.checked_home(do)
+        pod = await _pod(ground, do.pod)
+        if pod is None:
+            return Done(note="it is gone")
+        uid = text(pod, "metadata", "uid")
+        own = await ground.home_pods()
+        if uid in {text(other, "metadata", "uid") for other in own}:
+            ready, _ = await ground.in_rotation(home)
+            if uid in ready or not is_ready(pod):
+                if annotation(pod, LABELS):
+                    await ground.merged(do, PODS, pod, {"metadata": {"annotations": {LABELS: None}}})
+                return Done()
+        elif not (former := annotation(pod, LABELS)):
+            ready, _ = await ground.in_rotation(home)
+            if controller(pod) or uid in ready:
+                return Done()
+            raise Denied(Refused(f"{name_of(pod)} belongs to nobody, and what it was labelled with is not known"))
+        elif any(mapping(pod, "metadata", "labels").get(key) != found for key, found in json.loads(former).items()):
+            if sum(map(is_ready, own)) >= act.replicas:
+                await ground.delete(PODS, pod)
+                return Done(note="home is whole without it: deleted")
+            await ground.merged(do, PODS, pod, {"metadata": {"labels": json.loads(former)}})
+        await asyncio.sleep(POLL_S)
+
+
+async def await_drained(ground: Ground, do: Do) -> Done:
+    """AwaitDrained: no request by the pod's own metrics, twice. Errors: Denied."""
+    empty = 0
+    routed_until = ground.clock.now() + ROUTED_S
+    while True:
+        await ground.checked_home(do)
+        pod = await _pod(ground, do.pod)
+        if pod is None or not is_ready(pod):
+            return Done(note="it is gone" if pod is None else "it does not serve")
+        found = await requests_in(ground, pod)
+        empty = empty + 1 if found == 0 else 0
+        if empty >= DRAINED_TWICE and ground.clock.now() >= routed_until:
+            return Done()
+        await asyncio.sleep(POLL_S)
+
+
+async def delete_pod(ground: Ground, do: Do) -> Done:
+    """DeletePod: Done when it is gone, with the requests that it cut. Errors: Denied."""
+    cut: float | None = 0.0
+    asked = False
+    while True:
+        home = await ground.checked_home(do)
+        found = await ground.got(PODS, do.pod.name) if do.pod is not None else None
+        if found is None or do.pod is None or text(found, "metadata", "uid") != do.pod.uid:
+            return Done(note=f"{cut:.0f} requests were cut" if cut else "")
+        if not asked and not is_going(found):
+            _, seen = await ground.in_rotation(home)
+            if controller(found) or do.pod.uid in seen:
+                raise Denied(Refused(f"{do.pod.name} is in rotation or has a controller"))
+            cut = await requests_in(ground, found) if is_ready(found) else 0.0
+            await ground.delete(PODS, found)
+            asked = True
+        await asyncio.sleep(POLL_S)
+
+
+def _ref(pod: Object) -> PodRef:
+    return PodRef(name_of(pod), text(pod, "metadata", "uid"))

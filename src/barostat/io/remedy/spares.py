@@ -1,0 +1,155 @@
+"""Spares: Deployments of one replica that we make beside home, with the new template, outside every Service until they join."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+from barostat.io.kubernetes.cluster import Object
+from barostat.io.kubernetes.resources import DEPLOYMENTS, PODS
+from barostat.io.remedy.ground import INCIDENT, MANAGED, POLL_S, SPARE, STEP, TRIES, Denied, Ground, is_going, is_ready
+from barostat.io.remedy.looking import resolved
+from barostat.platform.objects import condition, count, mapping, name_of, objects, text
+from barostat.platform.pod_status import unschedulable
+from barostat.remedy.acts import AwaitSpare, Conflict, CreateSpare, DeleteSpare, Done, Failed, Lost, PodRef, Refused
+from barostat.remedy.plan import Plan
+from barostat.remedy.state import Do
+
+UNSCHEDULABLE_S = 60.0
+"""A spare that no node takes for so long does not get one in time."""
+MOST_RESTARTS = 2
+_NO_IMAGE = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+)
+
+
+def spare_name(plan: Plan, index: int) -> str:
+    """The Deployment's name."""
+    return f"{plan.id}-s{index}"
+
+
+def spare_labels(plan: Plan, index: int) -> dict[str, str]:
+    """Its selector, which nothing else has."""
+    return {INCIDENT: plan.id, SPARE: str(index)}
+
+
+async def spare_document(ground: Ground, home: Object, index: int, key: str) -> dict[str, Any]:
+    """The Deployment of a spare, as it is created. Errors: Denied."""
+    template: dict[str, Any] = copy.deepcopy(await ground.new_template(home))
+    own = spare_labels(ground.plan, index)
+    off = await ground.rotation_labels(home)
+    metadata = template.setdefault("metadata", {})
+    kept = {label: found for label, found in mapping(template, "metadata", "labels").items() if label not in off}
+    metadata["labels"] = {**kept, **own}
+    spec: dict[str, Any] = {"replicas": 1, "selector": {"matchLabels": own}, "template": template, "revisionHistoryLimit": 1}
+    spec["strategy"] = {"type": "Recreate"}
+    if (deadline_s := count(home, "spec", "progressDeadlineSeconds")) is not None:
+        spec["progressDeadlineSeconds"] = deadline_s
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": spare_name(ground.plan, index), "labels": {**MANAGED, **own}, "annotations": {STEP: key}},
+        "spec": spec,
+    }
+
+
+async def create(ground: Ground, do: Do, act: CreateSpare) -> Done:
+    """CreateSpare. Errors: Denied."""
+    for _ in range(TRIES):
+        home = await ground.checked_home(do)
+        found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, act.index))
+        if found is not None:
+            if text(found, "metadata", "labels", INCIDENT) != ground.plan.id:
+                raise Denied(Conflict(f"deployment {name_of(found)} is there already and not ours"))
+            if not is_going(found):
+                return Done()
+            await asyncio.sleep(POLL_S)
+            continue
+        body = await spare_document(ground, home, act.index, do.key)
+        if await ground.written(ground.cluster.create(DEPLOYMENTS, body, ground.namespace, within_s=ground.write_s)) is not None:
+            return Done()
+    raise Denied(Lost("the spare's Deployment is neither there nor can it be made"))
+
+
+async def await_spare(ground: Ground, do: Do, act: AwaitSpare) -> Done:
+    """AwaitSpare: waits for a Ready pod whose engine holds the new value. Errors: Denied, Failed where it will not come."""
+    waiting_since = ground.clock.now()
+    while True:
+        await ground.checked_home(do)
+        pods = [pod for pod in await pods_of_spare(ground, act.index) if not is_going(pod)]
+        for pod in pods:
+            if is_ready(pod):
+                if (other := await resolved(ground, pod)) is not None:
+                    raise Denied(Failed(f"the engine of {name_of(pod)} did not take the change: {other}"))
+                return Done(PodRef(name_of(pod), text(pod, "metadata", "uid")), _said(ground))
+            if (why := _hopeless(pod)) is not None:
+                raise Denied(Failed(why))
+            if not unschedulable(pod):
+                waiting_since = ground.clock.now()
+            elif ground.clock.now() - waiting_since > UNSCHEDULABLE_S:
+                raise Denied(Failed(f"{name_of(pod)} stays Pending: {text(condition(pod, 'PodScheduled'), 'message')[:200]}"))
+        if not pods and (why := await _not_made(ground, act.index)):
+            raise Denied(Failed(why))
+        await asyncio.sleep(POLL_S)
+
+
+async def delete(ground: Ground, do: Do, act: DeleteSpare) -> Done:
+    """DeleteSpare: Done when its Deployment and pod are gone. Errors: Denied."""
+    while True:
+        home = await ground.checked_home(do)
+        found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, act.index))
+        pods = await pods_of_spare(ground, act.index)
+        if found is None and not pods:
+            return Done()
+        if found is not None and text(found, "metadata", "labels", INCIDENT) != ground.plan.id:
+            raise Denied(Conflict(f"deployment {name_of(found)} is not ours"))
+        _, seen = await ground.in_rotation(home)
+        off = await ground.rotation_labels(home)
+        if any(text(pod, "metadata", "uid") in seen or _carries(pod, off) for pod in pods if not is_going(pod)):
+            raise Denied(Refused("its pod is in rotation"))
+        if found is not None and not is_going(found):
+            await ground.delete(DEPLOYMENTS, found)
+        await asyncio.sleep(POLL_S)
+
+
+async def pods_of_spare(ground: Ground, index: int) -> list[Object]:
+    """The pods of that spare. Errors: Denied."""
+    own = spare_labels(ground.plan, index)
+    return await ground.listed(PODS, ",".join(f"{key}={value}" for key, value in own.items()))
+
+
+def _carries(pod: Object, labels: dict[str, str]) -> bool:
+    held = mapping(pod, "metadata", "labels")
+    return any(held.get(key) == found for key, found in labels.items())
+
+
+def _hopeless(pod: Object) -> str | None:
+    """Why the pod will not get Ready: its image, or a container that ended again and again."""
+    for status in objects(pod, "status", "containerStatuses"):
+        waits = text(status, "state", "waiting", "reason")
+        if waits in _NO_IMAGE:
+            return f"{name_of(pod)}: {waits} {text(status, 'state', 'waiting', 'message')[:200]}".strip()
+        if waits == "CrashLoopBackOff" and (count(status, "restartCount") or 0) >= MOST_RESTARTS:
+            ended = mapping(status, "lastState", "terminated")
+            return f"{name_of(pod)} ends again and again: {text(ended, 'reason')}, exit code {count(ended, 'exitCode')}"
+    return None
+
+
+async def _not_made(ground: Ground, index: int) -> str:
+    """Why the spare's Deployment makes no pod; empty where nothing says so."""
+    found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, index))
+    if found is None:
+        return "the spare's Deployment is gone"
+    failing = condition(found, "ReplicaFailure")
+    return f"no pod of the spare is made: {text(failing, 'message')[:200]}" if failing.get("status") == "True" else ""
+
+
+def _said(ground: Ground) -> str:
+    change = ground.plan.change
+    return f"Ready with {change.name} {change.value if change.value is not None else 'absent'}"

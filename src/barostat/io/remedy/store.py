@@ -1,0 +1,138 @@
+"""The record of an incident, one ConfigMap each, fenced by epoch, holder and revision; and the Events on home."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from dataclasses import dataclass
+
+from barostat.core.errors import InputError, OutsideError
+from barostat.io.kubernetes.cluster import WRITE_S, Cluster, Object
+from barostat.io.kubernetes.failures import Failed
+from barostat.io.kubernetes.resources import CONFIG_MAPS, EVENTS
+from barostat.io.remedy.ground import INCIDENT, LATE_S, MANAGED
+from barostat.platform.objects import mapping, name_of, text
+from barostat.remedy.acts import Conflict, Done, Lost, Refused
+from barostat.remedy.plan import Target
+from barostat.remedy.record import from_json, to_json
+from barostat.remedy.state import Emit, State, WriteRecord
+
+KEY, LIMITS = "incident.json", "limits.yaml"
+RECORD = "barostat.dev/record"
+TARGET = "barostat.dev/target"
+
+
+def record_name(incident: str) -> str:
+    """The ConfigMap of that incident."""
+    return f"incident-{incident}"
+
+
+@dataclass(slots=True)
+class Store:
+    """The records of one namespace."""
+
+    cluster: Cluster
+    namespace: str
+
+    async def write(self, command: WriteRecord, limits: str) -> Done | Refused | Conflict | Lost:
+        """WriteRecord: fits no record, one of a lower epoch, one of this epoch and holder with no higher revision."""
+        state, name = command.state, record_name(command.state.plan.id)
+        began = time.monotonic()
+        while time.monotonic() - began < WRITE_S:
+            found = await self.cluster.get(CONFIG_MAPS, name, self.namespace)
+            if isinstance(found, Failed) and found.kind != "not-found":
+                return Lost(found.why) if found.may_pass else Refused(found.why)
+            metadata = {
+                "name": name,
+                "labels": {**MANAGED, INCIDENT: state.plan.id, TARGET: state.plan.target.name[:63], RECORD: "true"},
+            }
+            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: to_json(state), LIMITS: limits}}
+            if isinstance(found, Failed):
+                written = await self.cluster.create(CONFIG_MAPS, body, self.namespace)
+            else:
+                try:
+                    held = from_json(text(found, "data", KEY), name)
+                except InputError as error:
+                    return Conflict(f"the record is not one that can be read: {error}")
+                if not (
+                    held.epoch < state.epoch
+                    or (held.epoch == state.epoch and held.holder == state.holder and held.revision <= command.revision)
+                ):
+                    return Conflict(f"run {held.epoch} of {held.holder or 'another program'} goes on with it")
+                metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
+                written = await self.cluster.replace(CONFIG_MAPS, name, body, self.namespace)
+            if not isinstance(written, Failed):
+                return Done()
+            if written.uncertain:
+                await asyncio.sleep(max(0.0, began + WRITE_S + LATE_S - time.monotonic()))
+                return Lost(written.why)
+            if written.kind != "conflict":
+                return Lost(written.why) if written.may_pass else Refused(written.why)
+        return Lost("the record changes all the time")
+
+    async def read(self, incident: str) -> tuple[State, str]:
+        """The state and the limits of that incident.
+
+        Errors: InputError where there is none, or none that can be read; OutsideError.
+        """
+        found = await self.cluster.get(CONFIG_MAPS, record_name(incident), self.namespace)
+        if isinstance(found, Failed):
+            if found.kind == "not-found":
+                raise InputError(f"there is no such incident in namespace {self.namespace}; `barostat incident list` shows them", incident)
+            raise found.error()
+        return from_json(text(found, "data", KEY), name_of(found)), text(found, "data", LIMITS)
+
+    async def every(self, target: str = "") -> tuple[list[State], list[str]]:
+        """All incidents (of that target), the newest first, and what could not be read.
+
+        Errors: OutsideError.
+        """
+        labels = f"{RECORD}=true" + (f",{TARGET}={target[:63]}" if target else "")
+        found = await self.cluster.list(CONFIG_MAPS, self.namespace, labels=labels)
+        if isinstance(found, Failed):
+            raise found.error()
+        states, odd = [], []
+        for item in found.items:
+            try:
+                states.append(from_json(text(item, "data", KEY), name_of(item)))
+            except InputError as error:
+                odd.append(str(error))
+        return sorted(states, key=lambda state: state.plan.made_at, reverse=True), odd
+
+    async def emit(self, target: Target, incident: str, command: Emit) -> str:
+        """A Kubernetes Event on home. Why there is none, or an empty text."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        body: Object = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{target.name[:200]}.{uuid.uuid4().hex[:16]}",
+                "namespace": self.namespace,
+                "labels": {INCIDENT: incident},
+            },
+            "involvedObject": {
+                "apiVersion": target.api_version,
+                "kind": target.kind,
+                "namespace": self.namespace,
+                "name": target.name,
+                "uid": target.uid,
+            },
+            "reason": f"Barostat{command.reason}"[:128],
+            "message": f"{incident}: {command.message}"[:1000],
+            "type": "Warning" if command.warning else "Normal",
+            "source": {"component": "barostat"},
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        written = await self.cluster.create(EVENTS, body, self.namespace, within_s=5.0)
+        return written.why if isinstance(written, Failed) else ""
+
+
+def data_of(item: Object) -> str:
+    """The limits file that a ConfigMap holds, or empty."""
+    return text(mapping(item, "data"), LIMITS)
+
+
+__all__ = ["OutsideError", "Store", "data_of", "record_name"]
