@@ -18,7 +18,8 @@ from barostat.gpus import cards
 from barostat.gpus import read as read_gpu
 from barostat.judge.recording import Recording, ReplicaRecording
 from barostat.platform import host, kubernetes
-from barostat.platform.pods import engine_container, find_pod
+from barostat.platform.objects import name_of
+from barostat.platform.pods import engine_container, find_pod, image_version
 
 _NO_FAILURE = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
 """Kinds of log lines that end no start."""
@@ -38,7 +39,7 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
     log, previous_log = _logs(replica, answers=bool(vllm))
     by_log = log.signals(at) if log is not None else {}
     before = previous_log.signals(at, previous=True) if previous_log is not None else {}
-    version = _version(replica, log)
+    version = _version(replica, log, image_version(find_pod(recording.kubernetes, replica.name)))
     problems += _version_problems(replica, version, log)
     settings: Mapping[str, ConfigValue] = metrics.settings(vllm[-1]) if vllm else {}
     resolved = vllm_config.resolve(
@@ -100,9 +101,9 @@ def _failed(log: LogDigest) -> bool:
     return any(event.kind not in _NO_FAILURE for event in log.events)
 
 
-def _version(replica: ReplicaRecording, log: LogDigest | None) -> EngineVersion | None:
-    """The version as declared, as the server says, or as the log prints; names in the metrics only bound it and are not used as one."""
-    said = [replica.version, replica.probe.version if replica.probe is not None else None, _printed_version(log)]
+def _version(replica: ReplicaRecording, log: LogDigest | None, tag: str | None) -> EngineVersion | None:
+    """The version as declared, as the server says, as the log prints, or as the image's tag; metrics' names only bound it and say none."""
+    said = [replica.version, replica.probe.version if replica.probe is not None else None, _printed_version(log), tag]
     return next((found for text in said if (found := parse_version(text)) is not None), None)
 
 
@@ -142,8 +143,9 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
     if replica.exit_code is not None:
         found.append(signal("process_exit_code", [(recording.at, replica.exit_code)], "the engine's process"))
     readings = []
+    pod = find_pod(recording.kubernetes, replica.name) if recording.kubernetes else None
     for text in replica.gpu_texts:
-        output = read_gpu(text.kind, text.text, replica.name)
+        output = read_gpu(text.kind, text.text, name_of(pod) if pod is not None else replica.name)
         problems += [f"{text.source}: {problem}" for problem in output.problems]
         if output.cards:
             readings.append((text.at, output.cards, text.source))

@@ -66,9 +66,17 @@ def _replica(recording: Recording, replica: ReplicaRecording) -> ReplicaReport:
     return replace(
         worst,
         diagnosis=replace(worst.diagnosis, summary=summary),
+        missing=(*recording.missing, *worst.missing),
         problems=(*problems, *worst.problems),
         unreachable=silent and replica.log is None,
     )
+
+
+def shown_window(recording: Recording, replica: ReplicaRecording) -> Window:
+    """The window that the replica's report is about: its worst engine's, where it has several."""
+    by_engine, _ = windows(recording, replica)
+    found = list(by_engine.values())
+    return found[0] if len(found) == 1 else max(found, key=lambda window: badness(judge_window(window).diagnosis))
 
 
 def judge_window(window: Window) -> ReplicaReport:

@@ -82,7 +82,8 @@ class ReplicaRecording:
 class Recording:
     """A workload's replicas and what surrounds them. `at`: the instant to judge at, unix seconds.
 
-    `kubernetes`: decoded `kubectl get -o json` documents by kind: pods, events, nodes, replicasets, deployments, hpas.
+    `kubernetes`: decoded `kubectl get -o json` documents by kind: pods, events, nodes, replicasets, deployments, statefulsets, hpas.
+    `missing`: what could not be asked for want of a right, a sentence each, with what it would have told.
     `problems`: what was wrong with the recording itself, a sentence each (half a file, an unknown name).
     """
 
@@ -93,3 +94,4 @@ class Recording:
     kubernetes: Mapping[str, Any] = field(default_factory=dict)
     gateway: AccessLogDigest | None = None
     problems: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()

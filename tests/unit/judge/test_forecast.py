@@ -33,18 +33,43 @@ SHAPE: dict[str, Sequence[float]] = {
 """Requests that stay for 10 s and hold 800 tokens on average: 24 fit."""
 
 
-def test_arrivals_that_grow_past_the_pool_are_forecast_with_their_time() -> None:
+def test_steady_growth_is_forecast_with_its_time() -> None:
     found = forecast(
         window(
-            kv_usage_ratio=[0.10, 0.15, 0.22, 0.30, 0.42, 0.55, 0.68],
-            running_requests=[2, 3, 5, 8, 11, 14, 17],
-            arrivals_per_s=[0.4, 0.6, 0.8, 1.2, 1.6, 2.0, 2.4],
+            kv_usage_ratio=[0.30, 0.36, 0.42, 0.48, 0.55, 0.62, 0.68],
+            running_requests=[9, 10, 11, 13, 14, 16, 17],
+            arrivals_per_s=[0.8, 1.0, 1.1, 1.3, 1.4, 1.6, 1.7],
             **SHAPE,
         )
     )
     assert found.exhaustion_in_s is not None
-    assert 3 <= found.exhaustion_in_s <= 15
-    assert "24 run at once that fit" in found.because
+    assert 18 <= found.exhaustion_in_s <= 28
+    assert "17 requests run" in found.because
+    assert "about 24 fit" in found.because
+
+
+def test_growth_that_scatters_as_much_as_it_grows_is_silent() -> None:
+    found = forecast(
+        window(
+            kv_usage_ratio=[0.30, 0.36, 0.42, 0.48, 0.55, 0.62, 0.68],
+            running_requests=[12, 14, 9, 15, 12, 15, 14],
+            arrivals_per_s=[0.8, 1.0, 1.1, 1.3, 1.4, 1.6, 1.7],
+            **SHAPE,
+        )
+    )
+    assert found.exhaustion_in_s is None
+    assert "steadily" in found.because
+
+
+def test_a_leap_to_nearly_all_that_fit_is_forecast_where_arrivals_bear_it_out() -> None:
+    climb: dict[str, Sequence[float]] = {"kv_usage_ratio": [0.45, 0.45, 0.44, 0.62, 0.80], "running_requests": [11, 12, 11, 16, 21]}
+    found = forecast(window(**climb, arrivals_per_s=[1.1, 1.2, 1.1, 2.0, 2.4], **SHAPE))
+    assert found.exhaustion_in_s is not None
+    assert found.exhaustion_in_s <= 5
+    assert "10 more requests run than 10 s ago" in found.because
+    calm = forecast(window(**climb, arrivals_per_s=[1.1, 1.2, 1.1, 1.2, 1.2], **SHAPE))
+    assert calm.exhaustion_in_s is None
+    assert "what arrives makes about" in calm.because
 
 
 def test_the_start_of_a_load_that_fits_is_silent() -> None:
@@ -112,7 +137,7 @@ def test_one_odd_scrape_neither_makes_nor_hides_a_trend() -> None:
     rising = [0.10, 0.15, 0.22, 0.01, 0.42, 0.55, 0.68]
     found = forecast(
         window(
-            kv_usage_ratio=rising, running_requests=[2, 3, 5, 0, 11, 14, 17], arrivals_per_s=[0.4, 0.6, 0.8, 1.2, 1.6, 2.0, 2.4], **SHAPE
+            kv_usage_ratio=rising, running_requests=[10, 11, 13, 0, 15, 17, 18], arrivals_per_s=[1.0, 1.1, 1.3, 1.4, 1.5, 1.7, 1.8], **SHAPE
         )
     )
     assert found.exhaustion_in_s is not None

@@ -26,8 +26,8 @@ def judge(case: Case) -> Judgement:
     if case.present("preemption-heavy"):
         return Cleared(f"the pool does not only queue, it preempts: {case.because('preemption-heavy')}")
     if held := case.present("kv-capacity-waiting", "kv-head-of-line-blocked"):
-        # Without a count of preemptions the same picture could be thrash: still pressure, less sure which kind.
-        sure = 0.95 if case.absent("preemption-heavy") else 0.75
+        # Without a count of preemptions (no log has one) the same picture could be thrash: still pressure, less sure which kind.
+        sure = 0.95 if case.absent("preemption-heavy") else 0.85
         return Claim(
             confidence=case.confidence(*held) * sure,
             severity="warning",

@@ -1,0 +1,136 @@
+"""What was read, as the facts that the pre-checks judge; and whether a lever is right for a cause on this engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
+from barostat.core.diagnosis import CauseName
+from barostat.core.limits import RemedyLimits
+from barostat.core.window import Window
+from barostat.judge.remedy_change import digest, separable
+from barostat.judge.remedy_scene import ALL_PODS, Seen
+from barostat.levers import levers
+from barostat.platform.objects import condition, mapping, name_of, text
+from barostat.platform.placing import disruption_minimum, placeable, quota_left, rollout_complete
+from barostat.remedy.plan import Plan
+from barostat.remedy.precheck import Facts
+from barostat.remedy.state import State
+
+CHANGES_PER_HOUR = 2
+BURN_WINDOW_S = 7200.0
+ROLLBACK = "rollback"
+"""The lever of a plan that takes one back: a person wants it, whatever the cause is by now."""
+CLAIM, PATCHED, ENDED = "barostat.dev/claim", "barostat.dev/patched", "barostat.dev/ended"
+
+
+def facts(seen: Seen, plan: Plan, earlier: Sequence[State] | None, limits: RemedyLimits, unread: str = "") -> Facts:
+    """The facts, each None where it could not be read. `earlier`: the incidents of this target; None where they could not be read."""
+    lists, home = seen.lists, seen.home
+    marks = mapping(home, "metadata", "annotations")
+    reasons = [
+        (field, seen.unread[key])
+        for field, key in (
+            ("owner", "applications"), ("autoscaler", "horizontalpodautoscalers"), ("separable", "services"), ("serving", "endpointslices"),
+            ("serving", "replicasets"), ("serving", "pods"), ("quota_left", "resourcequotas"), ("spare_schedulable", "nodes"),
+            ("spare_schedulable", ALL_PODS), ("disruption_minimum", "poddisruptionbudgets"), ("missing_rights", "rights"),
+            ("bad_nodes", "nodes"),
+        )
+        if key in seen.unread
+    ]  # fmt: skip
+    if unread:
+        reasons.append(("changes_last_hour", unread))
+    services = seen.services()
+    owner, autoscaler = _owner(seen)
+    placed = spare_place(seen)
+    scrapes = [scrape.at for replica in seen.recording.replicas for scrape in replica.scrapes]
+    return Facts(
+        at=seen.at,
+        cause=plan.cause if plan.lever == ROLLBACK else confirmed_cause(seen, plan.cause),
+        evidence_at=max(scrapes, default=seen.recording.at),
+        lever_fits=any(fits(plan, window) for window in seen.windows().values()) if seen.windows() else None,
+        bad_nodes=_bad_nodes(seen),
+        rollout_age_s=rollout_age_s(seen),
+        burn_window_s=limits.burn_window_seconds if limits.burn_window_seconds is not None else BURN_WINDOW_S,
+        template=digest(seen.template),
+        rollout_complete=rollout_complete(home),
+        replicas=seen.replicas,
+        serving=seen.serving(),
+        spare_schedulable=None if placed is None else placed[0],
+        spare_because="" if placed is None else placed[1],
+        quota_left=None if "resourcequotas" not in lists else quota_left(seen.template, lists["resourcequotas"]),
+        disruption_minimum=(
+            None if "poddisruptionbudgets" not in lists else disruption_minimum(seen.template, seen.replicas, lists["poddisruptionbudgets"])
+        ),
+        autoscaler=None if "horizontalpodautoscalers" not in lists else autoscaler,
+        owner=owner,
+        separable=None if services is None else separable(services),
+        claim=text(marks, CLAIM),
+        changes_last_hour=None if earlier is None else changes_last_hour(earlier, plan.id, seen.at),
+        changes_per_hour=limits.changes_per_hour if limits.changes_per_hour is not None else CHANGES_PER_HOUR,
+        missing_rights=seen.lacking,
+        unread=tuple(reasons),
+    )
+
+
+def confirmed_cause(seen: Seen, wanted: CauseName) -> CauseName:
+    """The wanted cause where a replica has it still; else what the fleet has."""
+    found = {replica.diagnosis.cause for replica in seen.report.replicas}
+    return wanted if wanted in found and "node-fault" not in found else seen.report.fleet.cause
+
+
+def fits(plan: Plan, window: Window) -> bool:
+    """True if the plan's lever is for the plan's cause, and this engine's version has what it changes."""
+    lever = next((known for known in levers() if known.name == plan.lever), None)
+    if lever is not None and plan.cause not in lever.causes:
+        return False
+    name = canonical_name(plan.change.name)
+    if plan.change.kind not in ("argument", "config-file") or name not in FLAGS:
+        return lever is not None or plan.change.kind in ("argument", "environment")
+    return plan.change.value is None or known_flag(name, window.version) != "absent"
+
+
+def rollout_age_s(seen: Seen) -> float:
+    """Of the last rollout that could be undone: infinite where it was the first, or our own change."""
+    template = digest(seen.template)
+    if text(seen.home, "metadata", "annotations", PATCHED).endswith(f"#{template}"):
+        return math.inf
+    ages = []
+    for window in seen.windows().values():
+        found = window.fresh("rollout_age_s")
+        if found is not None and "first revision" not in found.detail:
+            ages.append(found.last)
+    return min(ages, default=math.inf)
+
+
+def changes_last_hour(earlier: Sequence[State], own: str, at: float) -> int:
+    """How many incidents of this target claimed it within the last hour, this one aside."""
+    claims = [entry.at for state in earlier if state.plan.id != own for entry in state.timeline if entry.event == "ClaimHome"]
+    return sum(at - claimed < 3600.0 for claimed in claims)
+
+
+def spare_place(seen: Seen) -> tuple[bool, str] | None:
+    """Whether a node takes one more replica; None where nodes or their pods could not be read."""
+    nodes, pods = seen.lists.get("nodes"), seen.lists.get(ALL_PODS)
+    return None if nodes is None or pods is None else placeable(seen.template, nodes, pods)
+
+
+def _owner(seen: Seen) -> tuple[str, str]:
+    """(who would revert a write of the template, which autoscaler would set the replicas back), each empty for nobody."""
+    found = seen.writers()
+    everything = [owner for owner in found if owner.over == "everything" and owner.hinders("everything")]
+    scaling = [owner for owner in found if owner.over == "replicas" and owner.hinders("replicas")]
+    names = [f"{owner.kind} {owner.name}" for owner in (*everything[:1], *scaling[:1])]
+    return (names[0] if everything else ""), (names[-1] if scaling else "")
+
+
+def _bad_nodes(seen: Seen) -> tuple[str, ...] | None:
+    """The nodes of home's pods that are not well, with the reason."""
+    nodes, pods = seen.lists.get("nodes"), seen.pods()
+    if nodes is None or pods is None:
+        return None
+    used = {text(pod, "spec", "nodeName") for pod in pods}
+    bad = [f"{name_of(node)} is not Ready" for node in nodes if name_of(node) in used and condition(node, "Ready").get("status") != "True"]
+    faulty = [replica for replica in seen.report.replicas if replica.diagnosis.cause == "node-fault"]
+    return (*bad, *(f"{replica.name}: {replica.diagnosis.summary}" for replica in faulty))

@@ -1,0 +1,151 @@
+"""Which setting ends the preemptions of *this* traffic at the least cost, by the twin's forecast: the levers of demand, a few values each.
+
+The traffic, the settings and the pace are those that the sick replica was just seen with. A forecast decides among what the diagnosis
+proposes; where it cannot be made, or finds nothing that ends the preemptions, the diagnosis' own order stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from barostat.catalog.vllm_flags import canonical_name
+from barostat.core.diagnosis import NextStep
+from barostat.core.errors import InputError
+from barostat.core.window import Window
+from barostat.judge.outlook import Outlook
+from barostat.judge.recording import ReplicaRecording
+from barostat.judge.seen_engine import engine_scrapes
+from barostat.judge.seen_pace import seen_pace
+from barostat.judge.seen_settings import seen_settings
+from barostat.judge.seen_traffic import NotSeen, seen_traffic
+from barostat.judge.trials import LikeSeen, Trial, fitting_duration_s, run_trial
+from barostat.twin.settings import DEFAULT_VERSION, KvGroup, Settings, for_version
+from barostat.twin.summary import Slo
+
+VERSIONS = 2
+QUIET_PER_S = 0.01
+LONGEST_S = 900.0
+_SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
+_WATERMARKS = (0.02, 0.05, 0.1, 0.15)
+_FIELDS = {"max_num_active_seqs": "max_num_active_seqs", "max_num_seqs": "max_num_seqs", "watermark": "watermark_ratio"}
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One setting on the seen traffic: means over the runs. Units: per second; `itl_p99_s` seconds, None where nothing was generated."""
+
+    step: NextStep
+    preempted_per_s: float
+    output_tokens_per_s: float
+    good_per_s: float
+    itl_p99_s: float | None
+
+
+def best(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[NextStep | None, tuple[Forecast, ...]]:
+    """The step, with its best value, that ends the preemptions and yields most; None where none does. And all that was tried."""
+    tried = forecasts(steps, replica, window, slo)
+    quiet = [found for found in tried if found.preempted_per_s <= QUIET_PER_S]
+    if not quiet:
+        return None, tried
+    asked = slo.ttft_s is not None or slo.itl_s is not None
+    most = max(found.good_per_s if asked else found.output_tokens_per_s for found in quiet)
+    # Of those that yield about the same the gentlest to the running requests.
+    near = [found for found in quiet if (found.good_per_s if asked else found.output_tokens_per_s) >= 0.98 * most]
+    chosen = min(near, key=lambda found: found.itl_p99_s if found.itl_p99_s is not None else 0.0)
+    told = (
+        f"the twin forecasts no preemption and {chosen.output_tokens_per_s:.0f} tokens/s for this traffic, the best of {len(tried)} tried"
+    )
+    return replace(chosen.step, because=f"{told}; {chosen.step.because}"), tried
+
+
+def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[Forecast, ...]:
+    """What the twin says of each step that it can try, at a few values each; nothing where traffic, pool or pace were not seen."""
+    candidates = [found for step in steps for found in _candidates(step, window)]
+    scrapes = engine_scrapes(replica)
+    settings = settings_of(window)
+    if not candidates or scrapes is None or settings is None:
+        return ()
+    traffic, pace = seen_traffic(window, scrapes), seen_pace(scrapes)
+    if isinstance(traffic, NotSeen) or pace is None or not traffic.rate_per_s:
+        return ()
+    load = LikeSeen(traffic, min(LONGEST_S, fitting_duration_s(traffic)), settings.hash_tokens, settings.max_model_len)
+    tried = []
+    for step, field, value in candidates:
+        try:
+            changed = for_version(_with(settings, field, value), str(window.version or DEFAULT_VERSION))
+        except InputError:
+            continue
+        runs = [run_trial(load, slo, Trial(changed, version, pace.pace)) for version in range(VERSIONS)]
+        tried.append(_mean(step, runs))
+    return tuple(tried)
+
+
+def settings_of(window: Window) -> Settings | None:
+    """The engine's settings as its twin takes them, with one kind of attention; None where its pool was not seen."""
+    seen = seen_settings(window)
+    values = seen.values
+    blocks, block = values.get("kv_blocks"), values.get("block_size", 16)
+    if not isinstance(blocks, int) or not isinstance(block, int):
+        return None
+
+    def whole(name: str, otherwise: int) -> int:
+        found = values.get(name)
+        return found if isinstance(found, int) and not isinstance(found, bool) else otherwise
+
+    longest = whole("max_model_len", max(1, (blocks - 1) * block))
+    budget = whole("max_num_batched_tokens", 2048)
+    active, watermark = values.get("max_num_active_seqs"), values.get("watermark")
+    draft = Settings(
+        kv_blocks=blocks,
+        groups=(KvGroup(block),),
+        max_model_len=longest,
+        max_num_seqs=whole("max_num_seqs", min(256, budget)),
+        max_num_batched_tokens=budget,
+        max_num_active_seqs=active if isinstance(active, int) else None,
+        watermark_ratio=float(watermark) if isinstance(watermark, int | float) else 0.0,
+        prefix_caching=values.get("enable_prefix_caching") is not False,
+        chunked_prefill=values.get("enable_chunked_prefill") is not False,
+        async_scheduling=values.get("async_scheduling") is not False,
+    )
+    try:
+        return for_version(draft, str(window.version or DEFAULT_VERSION))
+    except InputError:
+        return None
+
+
+def _with(settings: Settings, field: str, value: float) -> Settings:
+    if field == "watermark_ratio":
+        return replace(settings, watermark_ratio=value)
+    return replace(settings, max_num_seqs=int(value)) if field == "max_num_seqs" else replace(settings, max_num_active_seqs=int(value))
+
+
+def _candidates(step: NextStep, window: Window) -> list[tuple[NextStep, str, int | float]]:
+    """The step at values around the one that it names: shares of what really runs, a few watermarks."""
+    flag, _, written = step.change.partition(" ")
+    field = _FIELDS.get(canonical_name(flag)) if flag.startswith("--") else None
+    if field is None or not written:
+        return []
+    values: list[int | float] = []
+    if field == "watermark_ratio":
+        values = sorted({*_WATERMARKS, float(written)})
+    else:
+        running = window.fresh("running_requests")
+        achieved = max(running.values) if running is not None else 0.0
+        values = sorted({int(written), *(max(1, round(share * achieved)) for share in _SHARES if achieved)})
+    return [(replace(step, change=f"{flag} {value:g}"), field, value) for value in values]
+
+
+def _mean(step: NextStep, runs: Sequence[Outlook]) -> Forecast:
+    late = [run.itl_p99_s for run in runs if run.itl_p99_s is not None]
+
+    def mean(values: Iterable[float]) -> float:
+        return sum(values) / len(runs)
+
+    return Forecast(
+        step,
+        mean(run.preempted_per_s for run in runs),
+        mean(run.output_tokens_per_s for run in runs),
+        mean(run.good_per_s for run in runs),
+        max(late) if len(late) == len(runs) else None,
+    )

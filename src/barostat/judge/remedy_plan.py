@@ -1,0 +1,303 @@
+"""A diagnosis and what surrounds the target -> a plan: which lever, to which value, how, and what will prove it. Or why there is none.
+
+The levers are the diagnosis' own next steps, in their order; what a machine cannot do (advice, a card, a node) and what would not be
+enforced (limits at the edge, while no gateway holds them) is passed over, with the reason. Strategy: a spare where a node takes one more
+replica; in place where that was asked for or nothing serves anyway; limits alone where only they were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from barostat.core.change import Change, Expect, Expectation, pressure_relieved
+from barostat.core.diagnosis import CauseName, NextStep, ReplicaReport
+from barostat.core.limits import RemedyLimits, ServiceLevel, ServingLimits
+from barostat.core.window import Window
+from barostat.judge.flag_surgery import NotChanged
+from barostat.judge.fleet import badness
+from barostat.judge.remedy_change import asked_for, change_of, changed_template, digest
+from barostat.judge.remedy_facts import ENDED, ROLLBACK, spare_place
+from barostat.judge.remedy_forecast import best
+from barostat.judge.remedy_scene import Seen, revisions
+from barostat.levers import levers
+from barostat.platform.objects import mapping, name_of, text
+from barostat.platform.pods import engine_container
+from barostat.remedy.plan import Autonomy, Bounds, Plan, Strategy, Target
+from barostat.remedy.verify import baseline
+from barostat.twin.summary import Slo
+
+DOWN: tuple[CauseName, ...] = ("bad-config", "host-oom", "kv-pool-too-small", "gpu-oom")
+UP_SUSTAINED_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person asks for besides the target. `lever`: `NAME=VALUE` (a flag, or a lever's name), or empty."""
+
+    id: str
+    lever: str = ""
+    autonomy: Autonomy = "recommend"
+    in_place: bool = False
+    sustained_s: float = 120.0
+    bounds: Bounds = field(default_factory=Bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlan:
+    """Nothing is proposed, and why; what was passed over on the way, a sentence each."""
+
+    why: str
+    passed_over: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan, the replica that it was read from, and what was passed over before this lever, a sentence each."""
+
+    plan: Plan
+    replica: ReplicaReport
+    passed_over: tuple[str, ...]
+
+
+def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None) -> Planned | NoPlan:
+    """The plan for this target, or why there is none."""
+    windows = seen.windows()
+    sick = [
+        replica
+        for replica in seen.report.replicas
+        if not replica.diagnosis.cause.startswith("healthy") and replica.diagnosis.cause != "unknown"
+    ]
+    if not sick:
+        causes = ", ".join(sorted({replica.diagnosis.cause for replica in seen.report.replicas})) or "nothing"
+        return NoPlan(f"no cause to act on was found: {causes}")
+    worst = max(sick, key=lambda replica: badness(replica.diagnosis))
+    if worst.name not in windows:
+        return NoPlan(f"{worst.name} has no readings")
+    worst, forecast = _forecast(seen, worst, windows[worst.name], limits)
+    chosen = _asked(seen, wish, worst) if wish.lever else _first(seen, worst)
+    if isinstance(chosen, NoPlan):
+        return chosen
+    lever, change, because, passed = chosen
+    serving = seen.serving()
+    if serving is None:
+        return NoPlan(f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}", passed)
+    remedy = limits.spec.remedy if limits is not None else RemedyLimits()
+    strategy = _strategy(seen, wish, change, serving, remedy)
+    if isinstance(strategy, NoPlan):
+        return replace(strategy, passed_over=passed)
+    expectation, former = _promise(change, worst, windows[worst.name], limits, wish, seen.replicas)
+    container = engine_container(seen.template)
+    metadata = mapping(seen.home, "metadata")
+    return Planned(
+        Plan(
+            id=wish.id,
+            made_at=seen.at,
+            target=Target("apps/v1", "Deployment", text(metadata, "namespace"), name_of(seen.home), text(metadata, "uid")),
+            cause=worst.diagnosis.cause,
+            variant=worst.diagnosis.variant,
+            lever=lever,
+            change=change,
+            expectation=expectation,
+            strategy=strategy,
+            replicas=seen.replicas,
+            serving=min(serving, seen.replicas),
+            floor=remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1),
+            max_replicas=remedy.max_replicas,
+            baseline=former,
+            template=digest(seen.template),
+            because=because,
+            gpus=int(container.gpus) if container is not None else 0,
+            autonomy=wish.autonomy,
+            parent=text(metadata, "annotations", ENDED),
+            bounds=replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
+        ),
+        worst,
+        (*passed, *forecast),
+    )
+
+
+Chosen = tuple[str, Change, str, tuple[str, ...]]
+
+
+def _forecast(seen: Seen, worst: ReplicaReport, window: Window, limits: ServingLimits | None) -> tuple[ReplicaReport, tuple[str, ...]]:
+    """The report with the step that the twin finds best in the place of its kind, and what the twin said of the others."""
+    recording = next((found for found in seen.recording.replicas if found.name == worst.name), None)
+    if worst.diagnosis.cause != "kv-preemption-thrash" or recording is None:
+        return worst, ()
+    slo = limits.spec.slo if limits is not None else ServiceLevel()
+    chosen, tried = best(worst.next, recording, window, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds))
+    told = tuple(
+        f"{found.step.change}: the twin forecasts {found.preempted_per_s:.2f} preemptions and {found.output_tokens_per_s:.0f} tokens/s"
+        for found in tried
+        if chosen is None or found.step.change != chosen.change
+    )
+    if chosen is None:
+        return worst, told
+    # In the place of the first of those that were tried: the order among the others is the diagnosis' own.
+    levers_tried = {found.step.lever for found in tried}
+    place = next(index for index, step in enumerate(worst.next) if step.lever in levers_tried)
+    rest = [step for step in worst.next if step.lever != chosen.lever]
+    return replace(worst, next=(*rest[:place], chosen, *rest[place:])), told
+
+
+def _first(seen: Seen, worst: ReplicaReport) -> Chosen | NoPlan:
+    """The first next step that can be carried out here."""
+    passed: list[str] = []
+    for step in worst.next:
+        change = _change(seen, step)
+        if isinstance(change, NotChanged):
+            passed.append(f"{step.lever} ({step.change}): {change.why}")
+        elif change.kind == "limits":
+            passed.append(f"{step.lever} ({step.change}): no gateway that enforces it was found; it goes into the limits file")
+        elif change.kind != "replicas" and isinstance(made := _template(seen, change), NotChanged):
+            passed.append(f"{step.lever} ({step.change}): {made.why}")
+        else:
+            return step.lever, change, step.because, tuple(passed)
+    return NoPlan(f"{worst.diagnosis.cause}: no lever that can be carried out here", tuple(passed))
+
+
+def _asked(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
+    """What was asked for by name: a flag, a variable, `replicas`, or a lever of the diagnosis (with its value, where none is given)."""
+    name, equals, value = wish.lever.partition("=")
+    for step in worst.next:
+        if step.lever == name and not equals:
+            change = _change(seen, step)
+            return NoPlan(f"{step.change}: {change.why}") if isinstance(change, NotChanged) else (step.lever, change, step.because, ())
+    if name in {lever.name for lever in levers()} and not equals:
+        return NoPlan(f"the lever {name} is not among the next steps for {worst.diagnosis.cause}")
+    if name == "replicas":
+        return "scale-out", Change("replicas", "replicas", str(seen.replicas), value), "asked for", ()
+    config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
+    spelled = name if name.isupper() else f"--{name.lstrip('-').replace('_', '-')}"
+    made = asked_for(spelled, value if equals else None, seen.template, config_maps)
+    if isinstance(made, NotChanged):
+        return NoPlan(f"{wish.lever}: {made.why}")
+    return name.lstrip("-").replace("_", "-"), made, "asked for", ()
+
+
+def _change(seen: Seen, step: NextStep) -> Change | NotChanged:
+    kept = revisions(seen.home, seen.lists.get("replicasets", []))
+    pair = (str(kept[-1][0]), str(kept[-2][0])) if len(kept) > 1 else None
+    config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
+    return change_of(step, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair)
+
+
+def _template(seen: Seen, change: Change) -> object | NotChanged:
+    kept = {str(number): mapping(item, "spec", "template") for number, item in revisions(seen.home, seen.lists.get("replicasets", []))}
+    return changed_template(change, seen.template, revision=kept.get(change.value or ""))
+
+
+def _strategy(seen: Seen, wish: Wish, change: Change, serving: int, remedy: RemedyLimits) -> Strategy | NoPlan:
+    if change.kind == "limits":
+        return "edge-only"
+    if change.kind == "replicas":
+        if change.value != str(seen.replicas + 1):
+            return NoPlan(f"replicas are added one at a time: {seen.replicas + 1} is the next number")
+        return "scale-out"
+    floor = remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
+    kept = min(serving, seen.replicas - 1)
+    place = spare_place(seen)
+    if wish.in_place or (serving == 0 and (place is None or not place[0])):
+        if kept < min(floor, serving):
+            return NoPlan(f"in place {kept} replicas would serve meanwhile, the floor is {floor}: add one, or free a card for a spare")
+        return "in-place"
+    if place is None:
+        return NoPlan(f"whether a spare could be placed could not be read: {seen.unread.get('nodes') or seen.unread.get('all pods', '')}")
+    if not place[0]:
+        more = (
+            "--in-place changes one replica at a time instead"
+            if kept >= min(floor, serving)
+            else f"and in place only {kept} would serve, the floor is {floor}"
+        )
+        return NoPlan(f"no node takes a spare replica ({place[1]}); {more}")
+    return "spare"
+
+
+def _promise(
+    change: Change, worst: ReplicaReport, window: Window, limits: ServingLimits | None, wish: Wish, replicas: int
+) -> tuple[Expectation, tuple[tuple[str, float], ...]]:
+    """What is expected, and the figures that it is held against."""
+    serves = window.fresh("scrape_ok") is not None and window["scrape_ok"].last > 0
+    if worst.diagnosis.cause in DOWN and not serves:
+        up = Expectation(
+            (
+                Expect("health_ok", "above", 0.99),
+                Expect("scrape_ok", "above", 0.99),
+                Expect("pod_crash_looping", "zero", essential=False),
+                Expect("log_gpu_oom", "no-more", essential=False),
+            ),
+            load_signals=("replicas_wanted",),
+            load_ratio=0.5 / max(1, replicas),
+            sustained_s=min(UP_SUSTAINED_S, wish.sustained_s),
+        )
+        return up, (("replicas_wanted", float(replicas)),)
+    slo = limits.spec.slo if limits is not None else None
+    expectation = pressure_relieved(
+        slo.ttft_p99_seconds if slo is not None else None, slo.itl_p99_seconds if slo is not None else None, wish.sustained_s
+    )
+    if change.kind == "replicas":
+        expectation = replace(expectation, load_ratio=expectation.load_ratio * replicas / (replicas + 1))
+    return expectation, baseline(expectation, window)
+
+
+def limits_after(plan: Plan, replica: ReplicaReport, window: Window, held: ServingLimits | None) -> Mapping[str, str]:
+    """The numbers for the limits file, by path: the change itself, the pool that it was reckoned from, what the edge should hold."""
+    found: dict[str, str] = {}
+    if plan.change.kind in ("argument", "config-file") and plan.change.value is not None:
+        words = plan.change.name.lstrip("-").split("-")
+        found["spec.engine." + words[0] + "".join(word.capitalize() for word in words[1:])] = plan.change.value
+    if plan.change.kind == "limits" and plan.change.value is not None:
+        found[f"spec.{plan.change.name}"] = plan.change.value
+    for step in replica.next:
+        change = change_of(step, {}, replicas=1, config_maps={}, revision=None) if step.lever.startswith("edge-") else None
+        if isinstance(change, Change) and change.kind == "limits" and change.value is not None and held is None:
+            found[f"spec.{change.name}"] = change.value
+    pool, block = window.fresh("kv_pool_tokens"), window.fresh("block_size_tokens")
+    if held is None and pool is not None:
+        found["spec.capacity.kvCacheTokens"] = f"{pool.last:.0f}"
+        if block is not None:
+            found["spec.capacity.blockSize"] = f"{block.last:.0f}"
+    return found
+
+
+def rollback_plan(seen: Seen, done: Plan, wish: Wish) -> Plan | NoPlan:
+    """The plan that takes a change back that is in force: a person wants it, so no cause has to be found again.
+
+    What it has to prove is that the replicas still answer under the load.
+    """
+    serving = seen.serving()
+    if serving is None:
+        return NoPlan(f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}")
+    change = done.change.reversed()
+    if change.kind == "replicas":
+        return NoPlan(f"scale {done.target} back to {change.value} once the load is gone: kubectl scale")
+    made = _template(seen, change)
+    if isinstance(made, NotChanged):
+        return NoPlan(made.why)
+    strategy = _strategy(seen, wish, change, serving, RemedyLimits())
+    if isinstance(strategy, NoPlan):
+        return strategy
+    windows = list(seen.windows().values())
+    expectation = Expectation(
+        (Expect("scrape_ok", "above", 0.99), Expect("pod_restarts", "no-more", essential=False)),
+        load_ratio=0.5,
+        sustained_s=wish.sustained_s,
+    )
+    return replace(
+        done,
+        id=wish.id,
+        made_at=seen.at,
+        lever=ROLLBACK,
+        change=change,
+        expectation=expectation,
+        strategy=strategy,
+        replicas=seen.replicas,
+        serving=min(serving, seen.replicas),
+        baseline=baseline(expectation, windows[0]) if windows else (),
+        template=digest(seen.template),
+        because=f"takes incident {done.id} back",
+        autonomy=wish.autonomy,
+        parent=text(seen.home, "metadata", "annotations", ENDED),
+        bounds=replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
+    )

@@ -1,0 +1,195 @@
+"""The traffic that a running engine has seen, from its histograms and counters, and a workload like it.
+
+What is used: arrivals between scrapes (finished plus growth of the queue), the histograms of prompt and output lengths with their sums, the
+prefix cache's hits, running and waiting. What histograms do not tell is assumed, and said: prompt and output lengths do not depend on
+each other, and what the prefix cache spared is one beginning that prompts share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from barostat.catalog import metric_names as names
+from barostat.core.window import Window
+from barostat.engines.vllm.metric_gauges import queue_length
+from barostat.engines.vllm.quantiles import Histogram
+from barostat.engines.vllm.scrapes import EngineScrapes, HistogramStep
+
+_FEWEST_FINISHED = 20
+_FEWEST_MEANS = 4
+# Lengths that are all the same keep clients in step with each other for ever, as no real ones are.
+_LEAST_SPREAD = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLengths:
+    """How long something was: `counts` cumulative per bound as in a histogram, and the true mean of what was observed. Units: tokens.
+
+    `deviation_tokens`: how far lengths lie from their mean, as the means between scrapes tell; None where they do not.
+    """
+
+    histogram: Histogram
+    mean_tokens: float
+    deviation_tokens: float | None = None
+
+    @property
+    def inner_power(self) -> float:
+        """k of low + (high - low) x u^k within a bucket, u even in 0..1, so that the mean of all is the true one."""
+        low_sum = width_sum = 0.0
+        for low, high, count in buckets(self.histogram):
+            low_sum += low * count
+            width_sum += (high - low) * count
+        if width_sum <= 0:
+            return 1.0
+        middle = (self.mean_tokens * self.histogram.total - low_sum) / width_sum
+        return 1 / min(0.98, max(0.02, middle)) - 1
+
+    @property
+    def inner_spread(self) -> float:
+        """How much of a bucket's width is used, 0..1, so that lengths lie as far from their mean as was seen.
+
+        The deviation that was seen is of a few means only: twice its square is allowed for.
+        """
+        if self.deviation_tokens is None:
+            return 1.0
+        power, total = self.inner_power, self.histogram.total
+        at = 1 / (1 + power)
+        within = between = 0.0
+        for low, high, count in buckets(self.histogram):
+            within += count * (high - low) ** 2 * (1 / (1 + 2 * power) - at * at)
+            between += count * (low + (high - low) * at - self.mean_tokens) ** 2
+        left = 2 * self.deviation_tokens**2 - between / total
+        return max(_LEAST_SPREAD, math.sqrt(min(1.0, max(0.0, left) * total / within))) if within > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTraffic:
+    """Requests as the engine saw them over `span_s`.
+
+    `rates`: (seconds, arrivals per second) between scrapes. `in_flight`: running plus waiting, at each scrape. `clients`: with how many
+    clients that each wait for their answer the traffic agrees; None where it came regardless of answers. `hit_ratio`: of prompt tokens.
+    """
+
+    span_s: float
+    rates: tuple[tuple[float, float], ...]
+    prompts: SeenLengths
+    outputs: SeenLengths
+    hit_ratio: float
+    in_flight: tuple[float, ...]
+    clients: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rate_per_s(self) -> float:
+        """Mean arrivals per second."""
+        return sum(seconds * rate for seconds, rate in self.rates) / self.span_s if self.span_s else 0.0
+
+    @property
+    def pause_s(self) -> float:
+        """Between an answer and the client's next request: what the clients that are not there are at."""
+        if self.clients is None or not self.in_flight or not self.rate_per_s:
+            return 0.0
+        return max(0.0, (self.clients - sum(self.in_flight) / len(self.in_flight)) / self.rate_per_s)
+
+    def told(self) -> str:
+        """The traffic in one sentence."""
+        came = f"{self.clients} clients that wait for each answer" if self.clients is not None else f"{self.rate_per_s:.3g} requests/s"
+        shared = f", {self.hit_ratio:.0%} of the prompt tokens shared" if self.hit_ratio >= 0.005 else ""
+        return (
+            f"traffic seen over {self.span_s:.0f} s: {came}, prompts of {self.prompts.mean_tokens:,.0f} tokens on average, "
+            f"outputs of {self.outputs.mean_tokens:,.0f}{shared}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotSeen:
+    """What is missing for a workload, in one sentence that names the flag that supplies it."""
+
+    why: str
+
+
+def seen_traffic(window: Window, engine: EngineScrapes | None) -> SeenTraffic | NotSeen:
+    """The traffic of the engine within the window."""
+    flag = "say --workload SPEC or --trace FILE"
+    if engine is None:
+        return NotSeen(f"the engine's metrics were not seen, so that its traffic is not known: {flag}")
+    arrivals = window.signals.get("arrivals_per_s")
+    if arrivals is None:
+        return NotSeen(f"arrivals are seen between two scrapes, and there is one: look longer (--for 1m), or {flag}")
+    notes: list[str] = []
+    prompts, outputs = (
+        _lengths(engine, family, what, notes) for family, what in ((names.PROMPT_LENGTH, "prompts"), (names.OUTPUT_LENGTH, "outputs"))
+    )
+    if prompts is None or outputs is None:
+        return NotSeen(f"no request has finished yet, so that lengths of prompts and outputs are not known: {flag}")
+    ends = [point.at for point in arrivals.points]
+    starts = [max((scrape.at for scrape in engine.scrapes if scrape.at < end), default=end) for end in ends]
+    rates = tuple((end - start, point.value) for start, end, point in zip(starts, ends, arrivals.points, strict=True) if end > start)
+    span_s = sum(seconds for seconds, _ in rates)
+    if not any(rate > 0 for _, rate in rates):
+        return NotSeen(f"no request arrived within {span_s:.0f} s: look when there is load, or {flag}")
+    hits = window.signals.get("prefix_hit_ratio")
+    waiting = dict(queue_length(engine))
+    in_flight = tuple(running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting)
+    traffic = SeenTraffic(span_s, rates, prompts, outputs, min(0.99, max(0.0, hits.last)) if hits is not None else 0.0, in_flight, None)
+    clients = _clients(traffic)
+    if clients is not None:
+        notes.append(
+            f"running plus waiting stays at {clients} while requests come and go: taken as {clients} clients that each wait for their "
+            "answer (--arrivals open if they do not)"
+        )
+    if traffic.hit_ratio >= 0.005:
+        notes.append(
+            f"the {traffic.hit_ratio:.0%} of prompt tokens that the prefix cache spared are taken as one beginning that prompts share"
+        )
+    return replace(traffic, clients=clients, notes=tuple(notes))
+
+
+def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:
+    """(low, high, observations) of every bucket with any; the endless one is taken as twice as far as it begins."""
+    found, start, below = [], 0.0, 0.0
+    for end, count in zip(histogram.bounds, histogram.counts, strict=True):
+        high = end if math.isfinite(end) else 2 * start
+        if count > below:
+            found.append((start, high, count - below))
+        start, below = high, count
+    return found
+
+
+def _lengths(engine: EngineScrapes, family: tuple[str, ...], what: str, notes: list[str]) -> SeenLengths | None:
+    """Of the window where enough requests finished in it, else of the engine's whole life."""
+    observed = engine.observed(family)
+    if observed is not None and observed.total >= _FEWEST_FINISHED:
+        steps = [step for step in engine.histogram_steps(family, family[0]) if step.observations > 0]
+        mean = sum(step.total for step in steps) / observed.total
+        return SeenLengths(observed, max(1.0, mean), _deviation(steps))
+    last = engine.scrapes[-1].exposition
+    whole = engine.histogram(last, family)
+    if whole is None or whole.total <= 0:
+        return None
+    few = 0 if observed is None else observed.total
+    notes.append(f"only {few:.0f} requests finished while looking: lengths of {what} are those since the engine's start")
+    sums = [sample.value for name in family for sample in last.named(f"{name}_sum") if sample.labels.get("engine", "") == engine.engine]
+    return SeenLengths(whole, max(1.0, sum(sums) / whole.total))
+
+
+def _deviation(steps: Sequence[HistogramStep]) -> float | None:
+    """The deviation of single lengths from that of means of so many: each mean's square times its number estimates it."""
+    count, total = sum(step.observations for step in steps), sum(step.total for step in steps)
+    if len(steps) < _FEWEST_MEANS:
+        return None
+    mean = total / count
+    squares = sum(step.observations * (step.total / step.observations - mean) ** 2 for step in steps)
+    return math.sqrt(squares / (len(steps) - 1))
+
+
+def _clients(traffic: SeenTraffic) -> int | None:
+    """How many clients wait for their answers, if the load's steadiness says so: arrivals at random would let it wander."""
+    seen = traffic.in_flight
+    mean = sum(seen) / len(seen) if seen else 0.0
+    turned_over = traffic.rate_per_s * traffic.span_s
+    if len(seen) < 4 or mean < 4 or turned_over < mean / 2 or max(seen) - min(seen) > max(1.0, 0.08 * mean):
+        return None
+    return round(max(seen))

@@ -1,0 +1,162 @@
+"""One trial of the twin: settings, a load and a pace in, an outlook out. The unit that what-if and tune are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from barostat.judge.outlook import Outlook, outlook
+from barostat.judge.seen_traffic import SeenTraffic
+from barostat.judge.seen_workload import rows_like
+from barostat.twin.forms import simulate
+from barostat.twin.intake import Rejection
+from barostat.twin.request import Row
+from barostat.twin.run import EverySteps, Pace
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Slo
+from barostat.twin.workload import Spec, make
+
+# Share of a run that is left out at its beginning: an empty engine fills up.
+_WARMING_SHARE = 0.15
+# Six for the search and six to prove it on (judge/tuning.py).
+_PARTS = 12
+
+
+class Load(Protocol):
+    """A workload in as many versions as are asked for: same kind of requests, other dice (or other parts of a trace)."""
+
+    def rows(self, version: int) -> list[Row]:
+        """The rows of that version."""
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """The stretch of the run that counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class LikeSeen:
+    """Traffic such as an engine has seen."""
+
+    traffic: SeenTraffic
+    duration_s: float
+    block_tokens: int
+    longest_tokens: int
+    seed: int = 0
+
+    def rows(self, version: int) -> list[Row]:
+        """Rows from the dice of that version."""
+        return rows_like(self.traffic, self.seed + version, self.duration_s, self.block_tokens, self.longest_tokens)
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """All but the beginning, in which the engine fills up, up to the last arrival."""
+        del rows
+        return warming_s(self.traffic, self.duration_s), self.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A workload of a named kind."""
+
+    spec: Spec
+    seed: int = 0
+
+    def rows(self, version: int) -> list[Row]:
+        """Rows from the dice of that version."""
+        return make(self.spec, self.seed + version)
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """From the start to the last arrival; of a closed loop, whose end is not known, all of it."""
+        return 0.0, _last_arrival_s(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class PartsOf:
+    """A trace in parts, one after the other in time: even versions and odd ones share no request. Version 0 of `whole` is all of it."""
+
+    trace: tuple[Row, ...]
+    whole: bool = False
+
+    def rows(self, version: int) -> list[Row]:
+        """The part of that number, from its own start on."""
+        if self.whole:
+            return list(self.trace)
+        start = min(row.arrival_s for row in self.trace)
+        length_s = (max(row.arrival_s for row in self.trace) - start) / _PARTS or 1.0
+        begin_s = start + (version % _PARTS) * length_s
+        last = version % _PARTS == _PARTS - 1
+        found = [row for row in self.trace if begin_s <= row.arrival_s and (last or row.arrival_s < begin_s + length_s)]
+        return [replace(row, arrival_s=row.arrival_s - begin_s) for row in found]
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """From the start to the last arrival; of the whole trace to its last answer."""
+        return 0.0, 0.0 if self.whole else _last_arrival_s(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one run takes. `input_cap`, `output_cap`: limits at the edge, before the engine: longer prompts refused, longer outputs cut."""
+
+    settings: Settings
+    version: int
+    pace: Pace
+    input_cap: int | None = None
+    output_cap: int | None = None
+
+
+def run_trial(load: Load, slo: Slo, trial: Trial) -> Outlook:
+    """What the engine with these settings makes of that version of the load."""
+    rows = load.rows(trial.version)
+    from_s, until_s = load.span_s(rows)
+    rows, refused = _capped(rows, trial.input_cap, trial.output_cap)
+    outcome = simulate(trial.settings, rows, trial.pace)
+    outcome.rejections += refused
+    front_s = getattr(trial.pace, "front_s", 0.0)
+    if until_s <= from_s:
+        until_s = max(outcome.end_ns / 1e9, from_s + 1e-9)
+    return outlook(outcome, trial.settings.usable_blocks, slo, from_s, until_s, front_s)
+
+
+def warming_s(traffic: SeenTraffic, duration_s: float) -> float:
+    """How long the twin takes to be as full as the engine was."""
+    return min(duration_s / 2, max(_WARMING_SHARE * duration_s, 2 * stay_s(traffic)))
+
+
+def stay_s(traffic: SeenTraffic) -> float:
+    """How long a request stays with the engine, on average: what is there over what comes (Little)."""
+    mean = sum(traffic.in_flight) / len(traffic.in_flight) if traffic.in_flight else 0.0
+    return mean / traffic.rate_per_s if traffic.rate_per_s else 0.0
+
+
+def fitting_duration_s(traffic: SeenTraffic) -> float:
+    """Long enough for some hundred requests, and for each to come and go several times over."""
+    return min(7200.0, max(60.0, 500 / traffic.rate_per_s, 12 * stay_s(traffic)))
+
+
+def is_exact(pace: Pace) -> bool:
+    """True if the pace is given and not estimated."""
+    return isinstance(pace, EverySteps) or not getattr(pace, "error_ratio", 0.0)
+
+
+def _capped(rows: list[Row], input_cap: int | None, output_cap: int | None) -> tuple[list[Row], list[Rejection]]:
+    """The rows that the edge lets through, and its refusals. A client that was refused goes on with its next."""
+    if input_cap is None and output_cap is None:
+        return rows, []
+    passed: list[Row] = []
+    refused: list[Rejection] = []
+    instead: dict[str, str | None] = {}  # refused request -> the one that its client had before
+    for row in rows:
+        after = row.after_id
+        while after in instead:
+            after = instead[after]
+        if input_cap is not None and row.input_tokens > input_cap:
+            refused.append(Rejection(row.request_id, row.arrival_s, 413, "edge input cap"))
+            instead[row.request_id] = after
+            continue
+        output = row.output_tokens if output_cap is None else min(row.output_tokens, output_cap)
+        arrival_s = row.arrival_s
+        passed.append(replace(row, arrival_s=arrival_s, output_tokens=output, after_id=after))
+    return passed, refused
+
+
+def _last_arrival_s(rows: Sequence[Row]) -> float:
+    return max((row.arrival_s for row in rows if row.after_id is None), default=0.0)

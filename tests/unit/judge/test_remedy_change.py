@@ -1,0 +1,112 @@
+"""From words to a change, from a change to the template, and which labels take a pod out of rotation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barostat.core.change import Change
+from barostat.core.diagnosis import NextStep
+from barostat.judge.flag_surgery import NotChanged
+from barostat.judge.remedy_change import asked_for, change_of, changed_template, digest, selecting, separable, service_labels
+
+
+def template(*args: str, shm: str | None = "1Gi", memory: str = "8Gi") -> dict[str, Any]:
+    container: dict[str, Any] = {
+        "name": "vllm",
+        "image": "vllm/vllm-openai:v0.32.0",
+        "args": ["m", *args],
+        "resources": {"limits": {"memory": memory, "nvidia.com/gpu": "1"}, "requests": {"memory": memory}},
+    }
+    spec: dict[str, Any] = {"containers": [container, {"name": "log", "image": "x"}]}
+    if shm is not None:
+        container["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]
+        spec["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shm}}]
+    return {"metadata": {"labels": {"app": "vllm", "tier": "gpu"}}, "spec": spec}
+
+
+def step(change: str, lever: str = "x") -> NextStep:
+    return NextStep(lever, change, "because", True)
+
+
+def of(words: str, found: dict[str, Any], lever: str = "x", **more: Any) -> Change | NotChanged:
+    return change_of(step(words, lever), found, **{"replicas": 2, "config_maps": {}, "revision": None, **more})
+
+
+@pytest.mark.parametrize(
+    ("words", "args", "change"),
+    [
+        ("--max-num-seqs 48", [], Change("argument", "--max-num-seqs", None, "48")),
+        ("--max-num-seqs 48", ["--max-num-seqs=64"], Change("argument", "--max-num-seqs", "64", "48")),
+        ("--enable-prefix-caching", [], Change("argument", "--enable-prefix-caching", None, "true")),
+        ("remove --swap-space 4", ["--swap-space", "4"], Change("argument", "--swap-space", "4", None)),
+        ("edge: {kvTokenBudget: 1792}", [], Change("limits", "edge.kvTokenBudget", None, "1792")),
+        ("replicas: 5", [], Change("replicas", "replicas", "2", "3")),
+    ],
+)
+def test_words_become_one_change(words: str, args: list[str], change: Change) -> None:
+    assert of(words, template(*args)) == change
+
+
+def test_pod_specs_and_revisions() -> None:
+    memory = "resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}"
+    assert of(memory, template(), "host-memory-limit") == Change("pod-spec", "memory", "8Gi", "12Gi")
+    shm = "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]"
+    assert of(shm, template(shm=None), "shm-size") == Change("pod-spec", "/dev/shm", None, "8Gi")
+    undo = "kubectl rollout undo deployment/vllm"
+    assert of(undo, template(), revision=("3", "2")) == Change("revision", "revision", "3", "2")
+    assert isinstance(of(undo, template()), NotChanged)
+    assert isinstance(of("add a node with a free GPU", template()), NotChanged)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change("argument", "--max-num-seqs", "64", "48"),
+        Change("pod-spec", "memory", "8Gi", "12Gi"),
+        Change("pod-spec", "/dev/shm", "1Gi", "8Gi"),
+    ],
+)
+def test_a_change_and_its_reverse_give_the_template_back(change: Change) -> None:
+    former = template("--max-num-seqs", "64")
+    there = changed_template(change, former)
+    assert not isinstance(there, NotChanged)
+    assert digest(there) != digest(former)
+    back = changed_template(change.reversed(), there)
+    assert not isinstance(back, NotChanged)
+    assert digest(back) == digest(former)
+
+
+def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:
+    found = changed_template(Change("pod-spec", "/dev/shm", None, "2Gi"), template(shm=None))
+    assert not isinstance(found, NotChanged)
+    engine, other = found["spec"]["containers"]
+    assert engine["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
+    assert "volumeMounts" not in other
+
+
+def test_a_revision_comes_back_without_the_label_of_its_replica_set() -> None:
+    before = template("--max-num-seqs", "32")
+    before["metadata"]["labels"]["pod-template-hash"] = "abc"
+    found = changed_template(Change("revision", "revision", "3", "2"), template(), revision=before)
+    assert found == template("--max-num-seqs", "32")
+    assert isinstance(changed_template(Change("revision", "revision", "3", "2"), template()), NotChanged)
+
+
+def test_switches_are_asked_for_by_name() -> None:
+    assert asked_for("--no-enable-prefix-caching", None, template(), {}) == Change("argument", "--enable-prefix-caching", None, "false")
+    assert isinstance(asked_for("--max-num-seqs", None, template(), {}), NotChanged)
+
+
+def test_labels_of_services_and_selector_come_off() -> None:
+    chat = {"metadata": {"name": "chat"}, "spec": {"selector": {"tier": "gpu"}}}
+    other = {"metadata": {"name": "other"}, "spec": {"selector": {"app": "else"}}}
+    external = {"metadata": {"name": "external"}, "spec": {}}
+    canary = {"metadata": {"name": "canary"}, "spec": {"selector": {"pod-template-hash": "abc"}}}
+    found = selecting([chat, other, external], template())
+    assert found == [chat]
+    assert service_labels(template(), {"matchLabels": {"app": "vllm"}}, found) == {"app": "vllm", "tier": "gpu"}
+    assert separable([chat])
+    assert not separable([])
+    assert not separable(selecting([chat, canary], template()))

@@ -1,0 +1,181 @@
+"""A recorded thrash of the real vLLM and a small cluster around it: which plan there is, and why there is none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits
+from barostat.io import bundle
+from barostat.judge.diagnose import diagnose
+from barostat.judge.remedy_facts import facts
+from barostat.judge.remedy_plan import NoPlan, Planned, Wish, plan_for, rollback_plan
+from barostat.judge.remedy_scene import ALL_PODS, Seen
+from barostat.remedy.plan import lint
+from barostat.remedy.precheck import refusals
+
+BUNDLES = Path(__file__).resolve().parents[2] / "data" / "bundles"
+ARGS = ["/models/tiny", "--max-model-len", "4096"]
+
+
+def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int = 2, **metadata: Any) -> Seen:
+    recording = bundle.read(BUNDLES / name)
+    labels = {"app": "vllm"}
+    container = {"name": "vllm", "args": ARGS, "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    template: dict[str, Any] = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    home = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "vllm", "namespace": "chat", "uid": "u-1", "generation": 1, **metadata},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+        "status": {"observedGeneration": 1, "updatedReplicas": replicas, "replicas": replicas},
+    }
+    sets = [{"metadata": {"name": "vllm-1", "uid": "r-1", "ownerReferences": [{"uid": "u-1"}]}}]
+    pods: list[dict[str, Any]] = [
+        {
+            "metadata": {"name": f"vllm-1-{index}", "uid": f"p-{index}", "ownerReferences": [{"uid": "r-1", "controller": True}]},
+            "spec": {**template["spec"], "nodeName": "n"},
+            "status": {"phase": "Running"},
+        }
+        for index in range(replicas)
+    ]
+    ends = [{"conditions": {"ready": True}, "targetRef": {"uid": pod["metadata"]["uid"]}} for pod in pods]
+    node = {
+        "metadata": {"name": "n"},
+        "status": {"allocatable": {"nvidia.com/gpu": gpus, "pods": "20"}, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    lists: dict[str, list[Any]] = {
+        "services": [{"metadata": {"name": "chat"}, "spec": {"selector": labels}}],
+        "endpointslices": [{"metadata": {"labels": {"kubernetes.io/service-name": "chat"}}, "endpoints": ends}],
+        "replicasets": sets,
+        "pods": pods,
+        ALL_PODS: pods,
+        "nodes": [node],
+        "resourcequotas": [],
+        "poddisruptionbudgets": [],
+        "horizontalpodautoscalers": [],
+        "configmaps": [],
+    }
+    return Seen(recording.at, home, recording, diagnose(recording), json.loads(json.dumps(lists)), lacking=())
+
+
+def planned(seen: Seen, **wish: Any) -> Planned:
+    limits = wish.pop("limits", None)
+    found = plan_for(seen, Wish("vllm-1", **wish), limits)
+    assert isinstance(found, Planned), found
+    return found
+
+
+def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
+    seen = scene()
+    found = planned(seen)
+    plan = found.plan
+    assert (plan.lever, plan.change.name, plan.strategy, plan.cause) == (
+        "max-num-active-seqs", "--max-num-active-seqs", "spare", "kv-preemption-thrash",
+    )  # fmt: skip
+    assert "the twin forecasts no preemption" in plan.because
+    # The lever by itself would go down to 6 of the 12 that run: the twin finds that 8 of this traffic fit and yield more.
+    assert plan.change.value == "8"
+    assert any("edge-admission-budget" in told and "no gateway" in told for told in found.passed_over)
+    # Its place is that of the levers that were tried: scaling out comes after them, what is live at the edge before.
+    assert "scale-out" not in {told.partition(" ")[0] for told in found.passed_over}
+    assert lint(plan) == ()
+    assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ()
+
+
+def test_without_a_card_it_refuses_or_goes_in_place() -> None:
+    seen = scene(gpus="2")
+    refused = plan_for(seen, Wish("vllm-1"), None)
+    assert isinstance(refused, NoPlan)
+    assert "no node takes a spare" in refused.why
+    assert "--in-place" in refused.why
+    assert planned(seen, in_place=True).plan.strategy == "in-place"
+    kept = ServingLimits(LimitsSpec(remedy=RemedyLimits(floor_replicas=2)))
+    floor = plan_for(seen, Wish("vllm-1", in_place=True), kept)
+    assert isinstance(floor, NoPlan)
+    assert "the floor is 2" in floor.why
+
+
+def test_what_was_asked_for_is_planned() -> None:
+    assert planned(scene(), lever="max-num-seqs=16").plan.change.value == "16"
+    assert planned(scene(), lever="watermark").plan.change.name == "--watermark"
+    assert planned(scene(), lever="replicas=3").plan.strategy == "scale-out"
+    assert planned(scene(), lever="edge-admission-budget").plan.strategy == "edge-only"
+    for lever, why in (("replicas=4", "one at a time"), ("gpu-memory-utilization-down", "not among"), ("max-model-len=4096", "already")):
+        found = plan_for(scene(), Wish("vllm-1", lever), None)
+        assert isinstance(found, NoPlan)
+        assert why in found.why
+
+
+def test_the_level_of_the_limits_is_what_has_to_hold() -> None:
+    limits = ServingLimits(LimitsSpec(slo=ServiceLevel(ttft_p99_seconds=2.0, itl_p99_seconds=0.2)))
+    expects = planned(scene(), limits=limits).plan.expectation.expects
+    assert ("itl_p99_s", "below", 0.2) in [(found.signal, found.want, found.bound) for found in expects]
+
+
+def test_nothing_is_done_to_the_healthy() -> None:
+    found = plan_for(scene("healthy-busy"), Wish("vllm-1"), None)
+    assert isinstance(found, NoPlan)
+    assert "healthy-busy" in found.why
+
+
+@pytest.mark.parametrize(
+    ("lists", "check"),
+    [
+        ({"services": []}, "separable"),
+        ({"poddisruptionbudgets": [{"spec": {"selector": {"matchLabels": {"app": "vllm"}}, "minAvailable": 3}}]}, "disruption-budget"),
+        ({"resourcequotas": [{"status": {"hard": {"pods": "2"}, "used": {"pods": "2"}}}]}, "quota"),
+        (
+            {
+                "horizontalpodautoscalers": [
+                    {
+                        "metadata": {"name": "h", "namespace": "chat"},
+                        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "vllm"}, "maxReplicas": 5},
+                    }
+                ]
+            },
+            "no-autoscaler",
+        ),
+    ],
+)
+def test_what_is_around_can_forbid_it(lists: dict[str, Any], check: str) -> None:
+    seen = scene()
+    plan = planned(seen).plan
+    seen.lists |= lists
+    against = refusals(facts(seen, plan, (), RemedyLimits()), plan)
+    assert check in {told.partition(":")[0] for told in against}
+
+
+def test_what_could_not_be_read_is_no_permission() -> None:
+    seen = scene()
+    plan = planned(seen).plan
+    del seen.lists["poddisruptionbudgets"]
+    seen.unread["poddisruptionbudgets"] = "cannot list poddisruptionbudgets.policy in chat"
+    assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == (
+        "disruption-budget: cannot tell: cannot list poddisruptionbudgets.policy in chat",
+    )
+    assert any(told.startswith("budget-left: cannot tell") for told in refusals(facts(seen, plan, None, RemedyLimits(), "no"), plan))
+
+
+def test_an_owner_and_another_change_forbid_it() -> None:
+    plan = planned(scene()).plan
+    helm = scene(annotations={"meta.helm.sh/release-name": "chat"})
+    claimed = scene(annotations={"barostat.dev/claim": "other#1#x"})
+    assert [told.partition(":")[0] for told in refusals(facts(helm, plan, (), RemedyLimits()), plan)] == ["no-owner"]
+    assert [told.partition(":")[0] for told in refusals(facts(claimed, plan, (), RemedyLimits()), plan)] == ["no-other-change"]
+
+
+def test_a_change_in_force_is_taken_back_whatever_the_cause_is() -> None:
+    done = planned(scene(), lever="max-model-len=2048").plan
+    seen = scene("healthy-busy")
+    args = seen.home["spec"]["template"]["spec"]["containers"][0]["args"]
+    args[args.index("4096")] = "2048"
+    found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=30.0))
+    assert not isinstance(found, NoPlan)
+    assert (found.change.former, found.change.value) == ("2048", "4096")
+    assert lint(replace(found)) == ()
+    assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
