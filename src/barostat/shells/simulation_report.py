@@ -22,7 +22,7 @@ def simulation_json(settings: Settings, outcome: Outcome, summary: Summary, ends
     return {
         "apiVersion": API_VERSION,
         "kind": "Simulation",
-        "settings": _settings(settings),
+        "settings": settings_json(settings),
         "durationSeconds": _short(summary.duration_s),
         "requests": {
             "total": summary.requests,
@@ -82,10 +82,19 @@ def _end(end: Summary) -> dict[str, Any]:
     }
 
 
-def _settings(settings: Settings) -> dict[str, Any]:
+def settings_json(settings: Settings) -> dict[str, Any]:
+    """The settings as plain data."""
     return {
         "kvBlocks": settings.kv_blocks,
-        "groups": [{"blockTokens": group.block_tokens, "windowTokens": group.window_tokens} for group in settings.groups],
+        "groups": [
+            {
+                "blockTokens": group.block_tokens,
+                "windowTokens": group.window_tokens,
+                "chunkTokens": group.chunk_tokens,
+                "state": group.state or None,
+            }
+            for group in settings.groups
+        ],
         "maxModelLen": settings.max_model_len,
         "maxNumSeqs": settings.max_num_seqs,
         "maxNumBatchedTokens": settings.max_num_batched_tokens,

@@ -121,10 +121,16 @@ def test_exit_zero_silences_findings_only(refused: Path, tmp_path: Path) -> None
         ([], "give a URL"),
         (["--bundle", "/nonexistent"], "/nonexistent"),
         (["--bundle", ".", "http://127.0.0.1:1"], "--bundle"),
-        (["deploy/vllm"], "port-forward"),
         (["http://127.0.0.1:1", "http://127.0.0.1:2", "--pid", "1"], "one URL"),
         (["--log", "/nonexistent.log"], "/nonexistent.log"),
         (["http://127.0.0.1:1", "--interval", "0s"], "--interval"),
+        (["deploy/vllm", "http://127.0.0.1:1"], "not at once"),
+        (["deploy/vllm", "-A"], "-A"),
+        (["deploy/vllm", "-l", "app=vllm"], "a name or a selector"),
+        (["deploy/vllm", "--log", "vllm.log"], "--log"),
+        (["http://127.0.0.1:1", "-n", "inference"], "--namespace"),
+        (["deploy/vllm", "--kubeconfig", "/nonexistent"], "/nonexistent"),
+        (["deploy/Not A Name", "--kubeconfig", "pyproject.toml"], "kubeconfig"),
     ],
 )
 def test_a_usage_error_is_one_sentence(argv: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,8 +144,6 @@ def test_a_usage_error_is_one_sentence(argv: list[str], says: str, capsys: pytes
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["diagnose", "deploy/vllm", "-n", "inference"], "a live cluster is not read yet"),
-        (["diagnose", "-l", "app=vllm"], "a live cluster is not read yet"),
         (["diagnose", "http://127.0.0.1:1", "-o", "sarif"], "invalid choice: 'sarif'"),
         (["diagnose", "http://127.0.0.1:1", "--for", "soon"], "write 30s, 2m or 500ms"),
         (["collect", "http://127.0.0.1:1"], "--out"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from barostat.core.errors import InputError
 from barostat.shells.cli import what_if
+from barostat.shells.cli.main import main
 
 BASE = [
     "what-if", "--workload", "bursty:rate=6,minutes=4,input=400,output=300", "--kv-blocks", "800", "--max-num-seqs", "64",
@@ -52,3 +54,54 @@ def test_the_table_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> No
 def test_a_wrong_candidate_is_named(wrong: str) -> None:
     with pytest.raises(InputError, match="--set"):
         _run("--set", wrong)
+
+
+BUNDLES = Path(__file__).parents[2] / "data/bundles"
+
+
+def test_a_bundle_gives_configuration_traffic_and_pace(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["what-if", "--from", str(BUNDLES / "kv-preemption-thrash"), "--set", "max-num-seqs=8", "--runs", "2", "--duration", "2m"]
+    assert main([*command, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    today, fewer = found["candidates"]
+    assert today["settings"]["kvBlocks"] == 64
+    assert found["traffic"]["clients"] == 40
+    assert found["pace"]["baseSeconds"] > 0
+    # The engine that was recorded made 652 tokens/s and preempted 1.47 times a second.
+    assert today["outputTokensPerSecond"]["mean"] == pytest.approx(652, rel=0.15)
+    assert today["preemptionsPerSecond"]["mean"] == pytest.approx(1.47, rel=0.35)
+    assert today["running"]["mean"] == pytest.approx(12, rel=0.1)
+    assert fewer["preemptionsPerSecond"]["mean"] < today["preemptionsPerSecond"]["mean"] / 2
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "measured" in printed.out
+    assert "max-num-seqs=8: better:" in printed.out
+    assert "40 clients" in printed.err
+
+
+@pytest.mark.parametrize("name", ["healthy-busy", "slot-bound", "prefill-bound", "kv-admission-queueing"])
+def test_the_twin_of_today_is_near_what_the_engine_measured(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", "--from", str(BUNDLES / name), "--runs", "2", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (today,) = found["candidates"]
+    assert today["outputTokensPerSecond"]["mean"] == pytest.approx(found["measured"]["outputTokensPerSecond"], rel=0.12)
+    assert today["running"]["mean"] == pytest.approx(found["measured"]["running"], rel=0.1, abs=0.7)
+    assert today["kvUsageRatio"]["mean"] == pytest.approx(found["measured"]["kvUsageRatio"], abs=0.09)
+
+
+def test_what_was_not_seen_is_said_with_the_flag_that_supplies_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", "--from", str(BUNDLES / "healthy-idle"), "--set", "max-num-seqs=8"]) == 2
+    said = capsys.readouterr().err
+    assert "--latency" in said
+    assert "--workload" in said
+    given = ["--latency", "base=0.02", "--workload", "poisson:rate=1,minutes=2"]
+    assert main(["what-if", "--from", str(BUNDLES / "healthy-idle"), "--set", "max-num-seqs=8", *given, "--runs", "2"]) == 0
+    assert main(["what-if", "--set", "max-num-seqs=8", "--kv-blocks", "100"]) == 2
+
+
+def test_a_live_workload_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    live = f"live:{BUNDLES / 'slot-bound'}"
+    assert main(["simulate", "--workload", live, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["settings"]["maxNumSeqs"] == 4
+    assert found["outputTokens"] / found["durationSeconds"] == pytest.approx(422, rel=0.15)

@@ -15,16 +15,32 @@ from typing import NoReturn
 from barostat import __version__
 from barostat.core.errors import InputError, OutsideError
 
-VERBS = ("diagnose", "collect", "explain", "plan", "limits", "simulate", "what-if")
+VERBS = (
+    "diagnose",
+    "collect",
+    "explain",
+    "plan",
+    "limits",
+    "simulate",
+    "what-if",
+    "tune",
+    "twin",
+    "mitigate",
+    "verify",
+    "rollback",
+    "incident",
+)
 OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
 
 EPILOG = """\
 examples:
   barostat diagnose http://localhost:8000              what is wrong with this vLLM, in half a minute
+  barostat diagnose deploy/vllm -n inference           the same for a workload in a cluster
   barostat diagnose --bundle incident.tar.gz           the same for a recorded bundle
   barostat collect http://localhost:8000 --out b.tar.gz  record a bundle (redacted) to look at elsewhere
   barostat explain kv-preemption-thrash                what a cause or a symptom means
   barostat plan --gpu H100 -- vllm serve meta-llama/Llama-3.1-8B-Instruct   how much fits, and which limits follow
+  barostat mitigate deploy/vllm -n inference --dry-run  what would be changed to end the pressure, checked and shown
   barostat limits diff old.yaml new.yaml               what a change of limits means
   barostat simulate --trace t.jsonl --kv-blocks 4096   the same traffic through vLLM's scheduler, without a GPU
 
@@ -32,15 +48,10 @@ exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 t
 """
 
 
-KUBECTL_OPTIONS = ("-n", "--namespace", "-l", "--selector", "-A", "--all-namespaces", "-c", "--context")
-
-
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence; the usage is a --help away."""
 
     def error(self, message: str) -> NoReturn:
-        if message.startswith("unrecognized arguments") and any(word.split("=")[0] in KUBECTL_OPTIONS for word in message.split()):
-            message += "; a live cluster is not read yet: use `kubectl port-forward` and http://localhost:8000, or record a bundle"
         self.exit(USAGE, f"{self.prog}: {message} ({self.prog} --help shows how)\n")
 
 

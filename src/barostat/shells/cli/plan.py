@@ -17,6 +17,7 @@ examples:
   barostat plan --model Qwen/Qwen3-8B --gpu H100 --trace azure_conv.csv.gz -o limits > limits.yaml
   barostat plan --model Qwen/Qwen3-8B --compare H100 --compare "A100 --tp 2" --compare "L40S --kv-cache-dtype fp8"
   barostat plan --from http://localhost:8000 --model Qwen/Qwen3-8B     what a running engine really has
+  barostat plan --from deploy/vllm -n inference --model Qwen/Qwen3-8B  the same for one in a cluster
 
 exit codes: 0 fits, 1 does not fit, 2 wrong configuration, 3 unknown architecture, 4 the engine could not be asked
 """
@@ -61,7 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--cpu-kvcache-space-gib", type=float, metavar="N", help="VLLM_CPU_KVCACHE_SPACE of the CPU backend")
     what.add_argument("--weights-gib", type=float, metavar="N", help="weights per GPU, as a log states it ('Model loading took')")
     what.add_argument("--engine-version", metavar="X.Y.Z", help="vLLM's version (default: the newest known)")
-    what.add_argument("--from", dest="source", metavar="URL|BUNDLE", help="a running engine or a recorded bundle: measured beats computed")
+    what.add_argument(
+        "--from", dest="source", metavar="URL|deploy/NAME|BUNDLE", help="a running engine or a recorded bundle: measured beats computed"
+    )
+    what.add_argument("-n", "--namespace", metavar="NS", help="namespace of the workload that --from names")
+    what.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    what.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig, where it is not the usual one")
     flags = parser.add_argument_group("vLLM's flags, by its own names")
     for ours, theirs in PASSED.items():
         names = [f"--{ours.replace('_', '-')}"] + ([f"--{theirs}"] if theirs != ours.replace("_", "-") else [])

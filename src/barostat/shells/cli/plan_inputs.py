@@ -54,7 +54,7 @@ def asked(arguments: argparse.Namespace) -> Asked:
     Errors: InputError for what is missing, unknown or contradictory.
     """
     line = command_line.parse(arguments.command, {}) if arguments.command else None
-    window, seen_card = _window(arguments.source) if arguments.source else (None, None)
+    window, seen_card = _window(arguments) if arguments.source else (None, None)
     named = arguments.model_config or arguments.model or (line.model if line is not None else None) or _model_of(window)
     if named is None:
         raise InputError("which model? give --model NAME, --model-config FILE, or vLLM's command line after --", "plan")
@@ -191,11 +191,18 @@ def _traffic(arguments: argparse.Namespace, window: Window | None) -> tuple[Traf
     return (traffic_of_window(window) if window is not None else None), []
 
 
-def _window(source: str) -> tuple[Window, str | None]:
-    """The engine behind a URL, or of a bundle, at this instant, and its card's name where that is on record."""
+def _window(arguments: argparse.Namespace) -> tuple[Window, str | None]:
+    """The engine behind a URL, in a cluster or of a bundle, at this instant, and its card's name where that is on record."""
     from barostat.judge.assemble import windows
+    from barostat.shells.cli.cluster_flags import wanted
 
-    if "://" in source:
+    source: str = arguments.source
+    cluster = wanted(arguments, [source])
+    if cluster is not None:
+        from barostat.io.kubernetes import live
+
+        recording = live.record(cluster, live.Options(for_s=0.0)).recording
+    elif "://" in source:
         from barostat.io.record import Sources, record
 
         recording = record(Sources((source,)), 0.0, 1.0)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.seen_arguments import LIVE, add_seen_arguments
 
 if TYPE_CHECKING:
     from barostat.twin.run import Watch
@@ -15,6 +18,7 @@ EPILOG = """\
 examples:
   barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 1 --steps-out steps.jsonl
   barostat simulate --workload poisson:rate=4,minutes=10,input=1000,output=200 --kv-blocks 6000 --step-time 0.03 --max-num-seqs 64
+  barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     the traffic, settings and pace of a running engine
 
 a row: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, and as you like: request_id, priority,
 prompt_token_ids or hash_ids. Rows without ids share no prefix. With --step-time 1 arrival times are step numbers.
@@ -32,6 +36,7 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_workload_arguments(parser)
+    add_seen_arguments(parser, source=False)
     add_engine_arguments(parser)
     out = parser.add_argument_group("output")
     out.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
@@ -43,15 +48,27 @@ def add_parser(verbs: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def add_workload_arguments(parser: argparse.ArgumentParser) -> None:
+def add_workload_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add what is run, and how long a step takes."""
-    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(required=True)
+    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(required=required)
     what.add_argument("--trace", type=Path, metavar="FILE", help="rows of ours (JSONL, CSV) or a published trace; gzipped or not")
-    what.add_argument("--workload", metavar="SPEC", help="made here: poisson, bursty, long-prompts or sessions, then :name=number,...")
+    what.add_argument(
+        "--workload",
+        metavar="SPEC",
+        help="made here: poisson, bursty, long-prompts, sessions or closed, then :name=number,...; or live:URL, live:BUNDLE",
+    )
+    add_pace_arguments(parser)
+
+
+def add_pace_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add how long a step takes, and the seed."""
     pace = parser.add_argument_group("how long a step takes")
     pace.add_argument("--step-time", type=float, metavar="S", help="every step takes S seconds, and starts at a multiple of it")
     pace.add_argument(
-        "--latency", metavar="MODEL", help="base=S,prefill=S,decode=S,kv=S: seconds per step, prompt token, request, cached token"
+        "--latency",
+        metavar="MODEL",
+        help="base=S,prefill=S,decode=S,kv=S,pair=S,front=S: seconds per step, prompt token, request, cached token, pair of prompt tokens, "
+        "and on the way; or from=LOG of an engine with --enable-logging-iteration-details",
     )
     pace.add_argument("--seed", type=int, default=0, help="of every random stream (default 0)")
 
@@ -91,15 +108,29 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Simulate and print."""
     from barostat.core.errors import InputError
-    from barostat.shells.cli.simulate_inputs import engine_of, interval_of, pace_of, rows_of
+    from barostat.shells.cli.simulate_inputs import engine_of, front_of, interval_of, pace_of, rows_of
     from barostat.shells.simulation_report import simulation_json, simulation_table
     from barostat.twin.forms import simulate
     from barostat.twin.summary import Slo, summarise
 
+    if arguments.steps_detail and arguments.steps_out is None:
+        raise InputError("goes into the file of --steps-out FILE; say which", "--steps-detail")
+    for name, value in (("--slo-ttft", arguments.slo_ttft), ("--slo-itl", arguments.slo_itl)):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"must be above 0 seconds, not {value:g}", name)
+    live = None
+    if (arguments.workload or "").startswith(LIVE):
+        from barostat.shells.cli.seen_inputs import look, rows_seen
+
+        live = look(arguments, arguments.workload.removeprefix(LIVE), needs_traffic=True)
     engine = engine_of(arguments)
     settings = engine.settings
-    pace = pace_of(arguments, engine)
-    rows, notes = rows_of(arguments, settings)
+    if live is None:
+        pace = pace_of(arguments, engine)
+        rows, notes = rows_of(arguments, settings)
+    else:
+        pace = live.pace.pace if live.pace is not None else pace_of(arguments, engine)
+        rows, notes = rows_seen(live, settings, arguments.seed), live.told()
     for note in (*engine.notes, *notes):
         print(f"barostat: {note}", file=sys.stderr)
     if arguments.steps_out is None:
@@ -111,8 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.steps_out)) from None
     slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
-    summary = summarise(outcome, settings.usable_blocks, slo)
-    ends = [summarise(simulate(settings, rows, end), settings.usable_blocks, slo) for end in interval_of(pace)]
+    summary = summarise(outcome, settings.usable_blocks, slo, front_of(pace))
+    ends = [summarise(simulate(settings, rows, end), settings.usable_blocks, slo, front_of(end)) for end in interval_of(pace)]
     if arguments.output == "json":
         json.dump(simulation_json(settings, outcome, summary, ends), sys.stdout, indent=2)
         sys.stdout.write("\n")

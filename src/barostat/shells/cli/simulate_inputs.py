@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from barostat.core.errors import InputError
 from barostat.core.version import parse_version
@@ -14,6 +15,7 @@ from barostat.twin.run import EverySteps, Pace
 from barostat.twin.settings import DEFAULT_VERSION, KvGroup, Policy, Settings, for_version
 from barostat.twin.workload import make, parse_spec
 
+_FROM = "from="
 # Our argument -> vLLM's flag, for what the engine's own resolution has to know.
 _PASSED = {
     "max_num_seqs": "--max-num-seqs",
@@ -46,7 +48,7 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
 
     Errors: InputError naming the argument.
     """
-    slo = _fill_from_limits(arguments)
+    slo = fill_from_limits(arguments)
     notes: list[str] = []
     pace = None
     if arguments.model_config is not None:
@@ -72,11 +74,34 @@ def pace_of(arguments: argparse.Namespace, engine: Engine) -> Pace:
         if not 1e-9 <= arguments.step_time <= 1e9:
             raise InputError(f"{arguments.step_time:g} is no duration of a step in seconds", "--step-time")
         return EverySteps(round(arguments.step_time * 1e9))
+    if arguments.latency is not None and arguments.latency.startswith(_FROM):
+        return _pace_of_log(Path(arguments.latency.removeprefix(_FROM)), engine.settings)
     if arguments.latency is not None:
         return parse_pace(arguments.latency)
     if engine.pace is not None:
         return engine.pace
-    raise InputError("say how long a step takes: --step-time S, --latency MODEL, or --model-config with --gpu", "simulate")
+    raise InputError("say how long a step takes: --step-time S, --latency MODEL, or --model-config with --gpu", "--step-time")
+
+
+def _pace_of_log(path: Path, settings: Settings) -> LinearPace:
+    """The pace of an engine with these settings whose log tells of its steps; of the engine with most of them, where there are several."""
+    from barostat.engines.vllm.log_steps import logged_steps
+    from barostat.io.lines import lines
+    from barostat.judge.logged_pace import pace_of_steps
+
+    try:
+        with path.open("rb") as file:
+            by_engine = logged_steps(lines(file))
+    except OSError as error:
+        raise InputError(error.strerror or str(error), str(path)) from None
+    steps = max(by_engine.values(), key=len, default=[])
+    size = settings.groups[0].block_tokens
+    return pace_of_steps(steps, settings.usable_blocks * size, size, str(path))
+
+
+def front_of(pace: Pace) -> float:
+    """Seconds that clients wait beyond the steps, as far as the pace knows of any."""
+    return pace.front_s if isinstance(pace, LinearPace) else 0.0
 
 
 def interval_of(pace: Pace) -> list[Pace]:
@@ -93,6 +118,8 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
     """
     if arguments.workload is not None:
         return make(parse_spec(arguments.workload), arguments.seed), []
+    if arguments.hash_block_size is not None and arguments.hash_block_size < 1:
+        raise InputError(f"must be at least 1, not {arguments.hash_block_size}", "--hash-block-size")
     return read_requests(arguments.trace, settings.groups[0].block_tokens, arguments.hash_block_size)
 
 
@@ -186,7 +213,7 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, LinearPace | None
     return settings, pace, notes
 
 
-def _fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float | None]:
+def fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float | None]:
     """Arguments that were not given are as the limits file says; the answer is its service level (TTFT, ITL)."""
     if arguments.limits is None:
         return None, None

@@ -8,6 +8,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from barostat.shells.cli.durations import seconds
+from barostat.shells.cli.seen_arguments import add_seen_arguments
 from barostat.shells.cli.simulate import add_engine_arguments, add_workload_arguments
 
 if TYPE_CHECKING:
@@ -19,7 +21,11 @@ examples:
   barostat what-if --trace rows.jsonl --kv-blocks 4000 --max-num-seqs 128 --latency base=0.012,prefill=3e-5,kv=2e-8 \\
       --set max-num-seqs=48 --set watermark=0.05 --set max-num-seqs=64,watermark=0.02
 
+  barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     on the traffic seen in half a minute
+  barostat what-if --from incident.tar.gz --set max-num-seqs=48 --slo-ttft 2
+
 each --set is one candidate; what it does not name stays as it is today
+exit codes: 0 compared, 1 an engine would be stuck for ever, 2 usage or something needed was not seen, 4 unreachable or not vLLM
 """
 
 
@@ -32,20 +38,29 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_workload_arguments(parser)
+    add_seen_arguments(parser)
+    add_workload_arguments(parser, required=False)
     add_engine_arguments(parser)
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE[,...]", dest="candidates", help="a candidate; repeat for more"
     )
     parser.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
     parser.add_argument("--slo-itl", type=float, metavar="S", help="a good request has at most S seconds between tokens, on average")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="with --from: runs of each, with other dice (default 5)")
+    parser.add_argument("--duration", type=seconds, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate every candidate and print them side by side."""
-    from barostat.shells.cli.simulate_inputs import engine_of, pace_of, rows_of
+    if arguments.source is not None:
+        return _run_from(arguments)
+    if arguments.trace is None and arguments.workload is None:
+        from barostat.core.errors import InputError
+
+        raise InputError("say which traffic: --from URL or BUNDLE, --trace FILE or --workload SPEC", "what-if")
+    from barostat.shells.cli.simulate_inputs import engine_of, front_of, pace_of, rows_of
     from barostat.shells.simulation_report import simulation_json
     from barostat.twin.forms import simulate
     from barostat.twin.summary import Slo, summarise
@@ -54,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     changed = [arguments, *(with_changes(arguments, candidate) for candidate in arguments.candidates)]
     shown: list[tuple[str, Any, Outcome, Summary]] = []
     said: set[str] = set()
+    given = pace_of(arguments, engine_of(arguments)) if arguments.latency is not None else None  # a log is of today's pool
     for name, candidate in zip(names, changed, strict=True):
         engine = engine_of(candidate)
         rows, notes = rows_of(candidate, engine.settings)
@@ -61,9 +77,10 @@ def run(arguments: argparse.Namespace) -> int:
             if note not in said:
                 said.add(note)
                 print(f"barostat: {note}", file=sys.stderr)
-        outcome = simulate(engine.settings, rows, pace_of(candidate, engine))
+        pace = given or pace_of(candidate, engine)
+        outcome = simulate(engine.settings, rows, pace)
         slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
-        shown.append((name, engine.settings, outcome, summarise(outcome, engine.settings.usable_blocks, slo)))
+        shown.append((name, engine.settings, outcome, summarise(outcome, engine.settings.usable_blocks, slo, front_of(pace))))
     if arguments.output == "json":
         candidates = [{"name": name, **simulation_json(settings, outcome, summary)} for name, settings, outcome, summary in shown]
         json.dump({"apiVersion": candidates[0]["apiVersion"], "kind": "WhatIf", "candidates": candidates}, sys.stdout, indent=2)
@@ -71,6 +88,37 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(_table([(name, outcome, summary) for name, _, outcome, summary in shown]))
     return 1 if any(outcome.stuck for _, _, outcome, _ in shown) else 0
+
+
+def _run_from(arguments: argparse.Namespace) -> int:
+    """The same for an engine that runs, on its own traffic."""
+    from barostat.core.errors import InputError
+    from barostat.judge.side_by_side import compare, far_off
+    from barostat.shells.cli.simulate_inputs import engine_of
+    from barostat.shells.cli.situation import situation
+    from barostat.shells.what_if_report import side_by_side, what_if_json
+    from barostat.twin.summary import Slo
+
+    if not 1 <= arguments.runs <= 100:
+        raise InputError("must be 1 to 100", f"--runs {arguments.runs}")
+    now = situation(arguments, Slo(arguments.slo_ttft, arguments.slo_itl))
+    versions = 1 if arguments.trace is not None else arguments.runs
+    candidates = [("today", now.settings)]
+    candidates += [(name, engine_of(with_changes(arguments, name)).settings) for name in arguments.candidates]
+    shown = [compare(name, settings, now.load, now.slo, now.paces, versions) for name, settings in candidates]
+    notes = list(now.notes)
+    off = far_off(shown[0], now.measured) if now.traffic is not None else ()
+    if off:
+        notes.append(f"the twin of today's engine is far from what was measured in {', '.join(off)}: trust differences less than they look")
+    if arguments.output == "json":
+        found = what_if_json(shown, now.slo, arguments.source, now.traffic, now.paces[0], now.measured, notes)
+        json.dump(found, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        for note in notes:
+            print(f"barostat: {note}", file=sys.stderr)
+        sys.stdout.write(side_by_side(shown, now.measured))
+    return 1 if any(one.stuck for one in shown) else 0
 
 
 def with_changes(arguments: argparse.Namespace, candidate: str) -> argparse.Namespace:

@@ -1,0 +1,56 @@
+"""The flags that name a cluster and pods in it, as kubectl spells them; and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barostat.io.kubernetes.target import Wanted
+
+FLEET_FOR_S = 5.0
+"""How long many pods are looked at unless told otherwise: two scrapes, and an answer while one waits for it."""
+FOR_S = 30.0
+
+
+def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
+    """Add them."""
+    group = parser.add_argument_group("a cluster (read only; as kubectl has them)")
+    group.add_argument("-n", "--namespace", metavar="NS", help="namespace of the target (default: that of the context)")
+    group.add_argument("-l", "--selector", metavar="LABELS", help="the vLLM pods with these labels, such as app=vllm")
+    group.add_argument("-A", "--all-namespaces", action="store_true", help="every vLLM pod of the cluster")
+    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)")
+    group.add_argument(
+        "--exec-gpu-tools", action="store_true", help="may run nvidia-smi or amd-smi in the pods (default: a DCGM exporter's word only)"
+    )
+
+
+def wanted(arguments: argparse.Namespace, targets: list[str]) -> Wanted | None:
+    """What was asked for in a cluster; None where the targets are addresses or nothing asks for a cluster.
+
+    Errors: InputError where both are asked for at once, or a flag has nothing to belong to.
+    """
+    from barostat.core.errors import InputError
+    from barostat.io.kubernetes.target import Wanted, is_workload
+
+    workloads = [target for target in targets if is_workload(target)]
+    names = ("namespace", "selector", "all_namespaces", "context", "kubeconfig", "exec_gpu_tools")
+    given = {name: getattr(arguments, name, None) for name in names}  # not every verb has every flag
+    asked = bool(workloads or given["selector"] or given["all_namespaces"] or (given["namespace"] and not targets))
+    if not asked:
+        lone = [name for name in names if given[name]]
+        if lone:
+            raise InputError(
+                "belongs to a target in a cluster: deploy/NAME, sts/NAME, pod/NAME, -l or -A", f"--{lone[0].replace('_', '-')}"
+            )
+        return None
+    others = [target for target in targets if target not in workloads]
+    if others:
+        raise InputError("a URL and a target in a cluster are looked at one after the other, not at once", others[0])
+    if given["all_namespaces"] and (workloads or given["namespace"]):
+        raise InputError("means every vLLM pod: it goes with no name and no -n", "-A")
+    if given["selector"] and workloads:
+        raise InputError("give a name or a selector, not both", "-l")
+    everywhere = bool(given["all_namespaces"])
+    return Wanted(tuple(workloads), given["selector"] or "", everywhere, given["namespace"], given["context"], given["kubeconfig"])

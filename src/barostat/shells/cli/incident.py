@@ -1,0 +1,123 @@
+"""`barostat incident`: what was changed and why, from the record in the cluster; and what was left unfinished, resumed or taken back."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.remedy_flags import OK, add_cluster, add_look, end_code, how_it_ended, within
+
+if TYPE_CHECKING:
+    from barostat.io.remedy.campaign import Campaign
+    from barostat.io.remedy.store import Store
+    from barostat.remedy.state import State
+
+EPILOG = """\
+examples:
+  barostat incident list -n inference
+  barostat incident show vllm-3f9a1c -n inference -o html > postmortem.html
+  barostat incident resume vllm-3f9a1c -n inference        from any machine, also after kill -9
+  barostat incident abort vllm-3f9a1c -n inference         takes back what was begun
+
+exit codes: as of `barostat mitigate`; list and show: 0
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "incident",
+        help="list, show, resume or abort what `mitigate` began",
+        description="Incidents are kept in the cluster, a ConfigMap each, so that any machine can go on with one.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    kinds = parser.add_subparsers(dest="kind", metavar="list|show|resume|abort", required=True)
+    listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")
+    add_cluster(listed)
+    shown = kinds.add_parser("show", help="one incident: the plan, what happened when, how it ended")
+    shown.add_argument("id", metavar="ID")
+    shown.add_argument("-o", "--output", choices=("md", "json", "html"), default="md", help="form (default md)")
+    add_cluster(shown)
+    for kind, text in (("resume", "go on where it stopped, forward or back"), ("abort", "take back what was begun")):
+        one = kinds.add_parser(kind, help=text)
+        one.add_argument("id", metavar="ID")
+        add_look(one)
+        add_cluster(one)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    from barostat.shells.cli import remedy_flags
+
+    match arguments.kind:
+        case "list":
+            return within(arguments, "", _list)
+        case "show":
+            return within(arguments, "", lambda campaign: _show(campaign, arguments))
+        case _:
+            abort = "a person ended it" if arguments.kind == "abort" else ""
+            return within(arguments, "", lambda campaign: _go_on(campaign, arguments.id, abort, remedy_flags.say))
+
+
+async def _list(campaign: Campaign) -> int:
+    from barostat.io.remedy.store import Store
+    from barostat.shells.incident_report import line
+
+    states, odd = await Store(campaign.cluster, campaign.namespace).every()
+    for state in states:
+        print(line(state))
+    for problem in odd:
+        print(f"cannot be read: {problem}")
+    if not states and not odd:
+        print(f"no incident in namespace {campaign.namespace}")
+    return OK
+
+
+async def _show(campaign: Campaign, arguments: argparse.Namespace) -> int:
+    from barostat.io.remedy.store import Store
+    from barostat.shells.incident_report import as_html, as_json, as_markdown
+
+    state, _ = await Store(campaign.cluster, campaign.namespace).read(arguments.id)
+    show = {"md": as_markdown, "json": as_json, "html": as_html}[arguments.output]
+    print(show(state))
+    return OK
+
+
+async def _go_on(campaign: Campaign, incident: str, abort: str, say: Any) -> int:
+    from barostat.io.remedy.store import Store
+    from barostat.remedy.program import TERMINAL
+
+    state, limits = await Store(campaign.cluster, campaign.namespace).read(incident)
+    campaign.name = state.plan.target.name
+    if state.phase in TERMINAL and state.phase != "HandedOff":
+        print(how_it_ended(state, campaign.namespace, stopped=False))
+        return end_code(state, stopped=False)
+    if abort and state.committed:
+        say("every replica has proved the change already: it goes on to its end, and can then be taken back with `barostat rollback`")
+    state, stopped = await campaign.resume(state, limits, abort=abort)
+    if not stopped:
+        from barostat.io.remedy.pausing import hand_back
+
+        for told in await hand_back(campaign.cluster, campaign.namespace, campaign.name):
+            say(told)
+    print(how_it_ended(state, campaign.namespace, stopped=stopped))
+    return end_code(state, stopped=stopped)
+
+
+async def last_of(store: Store, wanted: str) -> tuple[State, str]:
+    """The incident of that id, or the last one of deploy/NAME, with its limits.
+
+    Errors: InputError where there is none; OutsideError.
+    """
+    from barostat.core.errors import InputError
+    from barostat.shells.cli.remedy_flags import deployment
+
+    if "/" not in wanted:
+        return await store.read(wanted)
+    states, _ = await store.every(deployment(wanted))
+    found = next((state for state in states if state.phase != "Refused"), None)
+    if found is None:
+        raise InputError(f"no incident of it in namespace {store.namespace}", wanted)
+    return await store.read(found.plan.id)

@@ -1,0 +1,186 @@
+"""`barostat mitigate`: end KV-cache pressure in a cluster: one change, proved on one replica before the others get it, or taken back."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.durations import seconds
+from barostat.shells.cli.remedy_flags import (
+    CANNOT_TELL,
+    OK,
+    REFUSED,
+    add_cluster,
+    add_look,
+    deployment,
+    end_code,
+    how_it_ended,
+    say,
+    within,
+)
+
+if TYPE_CHECKING:
+    from barostat.io.remedy.campaign import Campaign
+    from barostat.judge.remedy_plan import Planned
+    from barostat.judge.remedy_scene import Seen
+    from barostat.platform.owner import Owner
+
+EPILOG = """\
+examples:
+  barostat mitigate deploy/vllm -n inference --dry-run        the plan, the checks, what would be written; nothing is
+  barostat mitigate deploy/vllm -n inference                  the same, then asks
+  barostat mitigate deploy/vllm -n inference --yes            carries that plan out
+  barostat mitigate deploy/vllm -n inference --lever max-num-seqs=48
+  barostat mitigate deploy/vllm -n inference --autonomy act --limits limits.yaml    without a person, within spec.remedy
+
+One replica is replaced by a spare with the change, drained and kept warm until the spare has proved the change under load; then the others
+follow, one at a time. Worse, inconclusive, late or refused: the same steps backwards. Ctrl-C stops it; `barostat incident resume` goes on.
+
+exit codes: 0 verified (or nothing to do), 1 taken back, 2 usage, 3 inconclusive or cannot tell, 4 the outside failed, 5 refused
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "mitigate",
+        help="end the pressure on a workload: one change, proved on one replica first, or taken back",
+        description="Diagnose a Deployment, plan one change, check, carry it out one replica at a time, verify, or take it back.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", metavar="TARGET", help="deploy/NAME")
+    parser.add_argument(
+        "--lever", default="", metavar="X[=V]", help="this change instead: a flag with its value, or a lever of the diagnosis"
+    )
+    parser.add_argument("--limits", metavar="FILE", help="limits to keep to (default: those that the cluster holds for the target)")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the plan, the checks and what the server would make of it; write nothing"
+    )
+    parser.add_argument("--yes", action="store_true", help="the answer to this one plan")
+    parser.add_argument("--autonomy", choices=("observe", "recommend", "act"), help="default: that of the limits, else recommend")
+    parser.add_argument(
+        "--pause-owner", action="store_true", help="suspend Argo CD, Flux, KEDA or an HPA for the incident, and hand it back after"
+    )
+    parser.add_argument("--in-place", action="store_true", help="without a spare: one replica at a time goes before its successor comes")
+    parser.add_argument(
+        "--sustained", dest="sustained_s", type=seconds, default=120.0, metavar="TIME", help="how long it must hold to count (default 2m)"
+    )
+    parser.add_argument(
+        "--drain", dest="drain_s", type=seconds, default=300.0, metavar="TIME", help="longest wait for a replica's requests (default 5m)"
+    )
+    add_look(parser)
+    add_cluster(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, plan, ask, carry out; answer how it ended."""
+    name = deployment(arguments.target)
+    return within(arguments, name, lambda campaign: _mitigate(campaign, arguments))
+
+
+async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
+    from barostat.io.remedy.campaign import new_id
+    from barostat.io.remedy.pausing import hand_back, pause
+    from barostat.judge.remedy_plan import NoPlan, Wish
+    from barostat.remedy.plan import Bounds, lint
+    from barostat.shells.remedy_report import checks_text, plan_text
+
+    held = await campaign.held_limits()
+    autonomy = arguments.autonomy or (held.spec.remedy.autonomy if held is not None else None) or "recommend"
+    say(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")
+    seen = await campaign.look()
+    for note in seen.recording.missing:
+        say(f"note: {note}")
+    bounds = Bounds(drain_s=arguments.drain_s)
+    wish = Wish(
+        new_id(campaign.name),
+        arguments.lever,
+        "act" if autonomy == "act" else "recommend",
+        arguments.in_place,
+        arguments.sustained_s,
+        bounds,
+    )
+    made, limits = await campaign.plan(seen, wish)
+    for passed in made.passed_over:
+        say(f"passed over: {passed}")
+    if isinstance(made, NoPlan):
+        print(made.why)
+        return _nothing(seen)
+    hinders = _hinders(seen, made)
+    switches = [owner.switch for owner in hinders if owner.switch is not None]
+    if hinders and not (arguments.pause_owner and len(switches) == len(hinders)):
+        from barostat.shells.remedy_report import source_text
+
+        if arguments.pause_owner:
+            without = next(owner for owner in hinders if owner.switch is None)
+            print(f"{without.kind} {without.name} has no switch to pause it")
+        print(source_text(seen, made.plan, hinders[0], "replicas" if made.plan.change.kind == "replicas" else "everything"))
+        return REFUSED
+    print(plan_text(made.plan, made.replica))
+    facts = await campaign.facts(made.plan, seen)
+    print(checks_text(facts, made.plan))
+    if wrong := lint(made.plan):
+        print(f"refused: {'; '.join(wrong)}")
+        return REFUSED
+    if arguments.dry_run or autonomy == "observe":
+        return await _shown(campaign, made, facts, limits)
+    ask = None if autonomy == "act" else (yes if arguments.yes else asked)
+    if switches:
+        if ask is not None and not await ask():
+            return REFUSED
+        for told in await pause(campaign.cluster, campaign.namespace, campaign.name, switches):
+            say(told)
+    state, stopped = await campaign.carry_out(made.plan, limits, yes if switches and ask is not None else ask)
+    if not stopped:
+        for told in await hand_back(campaign.cluster, campaign.namespace, campaign.name):
+            say(told)
+    print(how_it_ended(state, campaign.namespace, stopped=stopped))
+    return end_code(state, stopped=stopped)
+
+
+def _nothing(seen: Seen) -> int:
+    """No plan: healthy is no failure, unknown cannot be told, anything else is refused."""
+    causes = {replica.diagnosis.cause for replica in seen.report.replicas}
+    if causes and all(cause.startswith("healthy") for cause in causes):
+        return OK
+    return CANNOT_TELL if causes <= {"unknown", "healthy-idle", "healthy-busy"} else REFUSED
+
+
+def _hinders(seen: Seen, made: Planned) -> list[Owner]:
+    """Who would revert or fight what the plan writes."""
+    if made.plan.strategy == "edge-only":
+        return []
+    return [owner for owner in seen.writers() if owner.hinders("everything") or (owner.over == "replicas" and owner.hinders("replicas"))]
+
+
+async def _shown(campaign: Campaign, made: Planned, facts: Any, limits: str) -> int:
+    """What the server would make of the spare and of the template, and the limits: nothing is written."""
+    from barostat.io.remedy.preview import preview
+    from barostat.remedy.precheck import refusals
+
+    for line in await preview(campaign, made.plan):
+        print(line)
+    if limits:
+        print("\nlimits that would be written:\n" + limits)
+    against = refusals(facts, made.plan)
+    if against:
+        print("would be refused: " + "; ".join(against))
+    return REFUSED if against else OK
+
+
+async def yes() -> bool:
+    """The answer of --yes."""
+    return True
+
+
+async def asked() -> bool:
+    """What a person at the terminal answers; no where nobody is there."""
+    if not sys.stdin.isatty():
+        say("nobody is there to answer: --yes answers for this plan, --dry-run only shows it")
+        return False
+    answer = await asyncio.to_thread(input, "carry this out? [y/N] ")
+    return answer.strip().lower() in ("y", "yes")

@@ -1,0 +1,69 @@
+"""`barostat verify`: whether the last change of a workload does now what was expected of it. Reads only."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.durations import seconds
+from barostat.shells.cli.remedy_flags import CANNOT_TELL, OK, ROLLED_BACK, add_cluster, say, within
+
+if TYPE_CHECKING:
+    from barostat.io.remedy.campaign import Campaign
+
+EPILOG = """\
+examples:
+  barostat verify deploy/vllm -n inference             two minutes against what the incident's plan promised
+
+exit codes: 0 it holds, 1 it does not, 2 usage or no incident, 3 inconclusive, 4 the outside failed
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "verify",
+        help="hold a workload against what its last change promised",
+        description="Watch every replica and hold it against the expectation and the figures that the last incident recorded.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", metavar="TARGET", help="deploy/NAME, or an incident")
+    parser.add_argument(
+        "--for", dest="for_s", type=seconds, default=None, metavar="TIME", help="how long to watch (default: as long as it must hold)"
+    )
+    parser.add_argument(
+        "--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
+    )
+    add_cluster(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Watch, judge, say."""
+    return within(arguments, "", lambda campaign: _verify(campaign, arguments))
+
+
+async def _verify(campaign: Campaign, arguments: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from barostat.io.kubernetes.live import Options
+    from barostat.io.remedy.store import Store
+    from barostat.remedy.verify import verify
+    from barostat.shells.cli.incident import last_of
+
+    state, _ = await last_of(Store(campaign.cluster, campaign.namespace), arguments.target)
+    plan = state.plan
+    for_s = arguments.for_s if arguments.for_s is not None else plan.expectation.sustained_s
+    expectation = replace(plan.expectation, sustained_s=min(for_s, plan.expectation.sustained_s))
+    campaign.name, campaign.options = plan.target.name, Options(for_s, arguments.interval_s)
+    say(f"watching {plan.target} for {for_s:.0f} s, against {plan.id} ({plan.change}, {state.phase})")
+    seen = await campaign.look()
+    outcomes = []
+    for name, window in sorted(seen.windows().items()):
+        judged = verify(expectation, dict(plan.baseline), window, 0.0)
+        outcomes.append(judged.outcome)
+        print(f"{name}: {judged.outcome}: {'; '.join(judged.reasons)}")
+    if "worse" in outcomes:
+        return ROLLED_BACK
+    return OK if outcomes and set(outcomes) == {"better"} else CANNOT_TELL

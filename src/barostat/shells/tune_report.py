@@ -1,0 +1,194 @@
+"""What tuning found: the settings, what they bring, why, what restarts; as a table, Markdown, data, or bare arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.judge.outlook import Outlook
+from barostat.judge.tuning import Results, front, holds
+from barostat.judge.tuning_proof import VERSIONS, Proof, summary_of
+from barostat.judge.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
+from barostat.shells.report_json import API_VERSION
+from barostat.shells.simulation_report import seconds
+from barostat.shells.what_if_report import pace_json
+from barostat.twin.summary import Slo
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The search's results, the winner, its proof (None: stopped before it), what was asked, what to say beside."""
+
+    results: Results
+    best: Point
+    proof: Proof | None
+    slo: Slo
+    notes: Sequence[str] = ()
+
+    @property
+    def changed(self) -> dict[str, Value]:
+        """What the winner changes from today."""
+        return self.results.space.changed(self.best)
+
+    @property
+    def flags(self) -> dict[str, Value]:
+        """The same as vLLM's arguments."""
+        return flags_of(self.results.space.settings, self.changed)
+
+    @property
+    def live(self) -> dict[str, Value]:
+        """What holds from the next request on, without a restart."""
+        return {name: value for name, value in self.changed.items() if name in LIVE}
+
+
+def tune_args(tuned: Tuned) -> str:
+    """The changed arguments as vLLM takes them, on one line."""
+    words = [
+        f"--{name} {value:g}" if isinstance(value, float) else f"--{name} {value}"
+        for name, value in tuned.flags.items()
+        if value is not None
+    ]
+    return " ".join(words) + "\n"
+
+
+def tune_table(tuned: Tuned) -> str:
+    """The answer for a terminal."""
+    lines = [*_headline(tuned), "", *_why(tuned), "", "settings that no other beats in all three:"]
+    rows = [("good/s", "TTFT p99", "ITL p99", "holds", "settings"), *_front(tuned)]
+    widths = [max(len(row[place]) for row in rows) for place in range(4)]
+    lines += ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)) + f"  {row[4]}" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def tune_markdown(tuned: Tuned) -> str:
+    """The answer for a ticket."""
+    lines = ["# Tuning", "", *(f"- {line.strip()}" for line in (*_headline(tuned), *_why(tuned)) if line), ""]
+    lines += ["| good/s | TTFT p99 | ITL p99 | holds | settings |", "|---:|---:|---:|---|---|"]
+    lines += ["| " + " | ".join(row) + " |" for row in _front(tuned)]
+    return "\n".join(lines) + "\n"
+
+
+def tune_json(tuned: Tuned) -> dict[str, Any]:
+    """`kind: Tuning` as plain data."""
+    results, proof = tuned.results, tuned.proof
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Tuning",
+        "slo": {"ttftP99Seconds": tuned.slo.ttft_s, "itlP99Seconds": tuned.slo.itl_s},
+        "best": {"changes": tuned.changed, "args": tuned.flags, "live": tuned.live, "restarts": bool(tuned.flags)},
+        "proof": None
+        if proof is None
+        else {
+            "heldOutRuns": VERSIONS,
+            "today": _three_json(proof.today),
+            "best": _three_json(proof.best),
+            "gainPerSecond": _short(proof.gain_per_s),
+            "standardError": _short(proof.error_per_s),
+            "moreThanNoise": proof.told,
+            "withEveryPace": proof.agreed,
+            "holdsToday": proof.holds_today,
+            "holds": proof.holds,
+            "bindsToday": proof.binds_today,
+            "binds": proof.binds,
+            "lostWithoutPerSecond": {name: _short(value) for name, value in proof.parts.items()},
+        },
+        "front": [{"changes": results.space.changed(point), **_three_json(results.runs[point])} for point in front(results)],
+        "runs": results.spent,
+        "stopped": results.stopped,
+        "pace": pace_json(results.pace),
+        "notes": list(tuned.notes),
+    }
+
+
+def _headline(tuned: Tuned) -> list[str]:
+    proof, changed = tuned.proof, tuned.changed
+    asked = [
+        f"{name} p99 <= {seconds(limit)}" for name, limit in (("TTFT", tuned.slo.ttft_s), ("ITL", tuned.slo.itl_s)) if limit is not None
+    ]
+    lines = [f"best for {' and '.join(asked)}: {summary_of(changed)}"]
+    if tuned.flags:
+        lines.append(f"  needs a restart: {tune_args(tuned).strip() or 'leave out ' + ', '.join('--' + name for name in tuned.flags)}")
+    if tuned.live:
+        cut = "; an answer that is cut counts as good" if "edge-output-cap" in tuned.live else ""
+        lines.append(f"  live, at the edge: {summary_of(tuned.live)}{cut}")
+    if _takes_memory(tuned):
+        lines.append(
+            "  more slots or a larger budget take memory from the KV pool, which is not counted here: `barostat plan` says how much"
+        )
+    if proof is None:
+        return [*lines, "  stopped before it was confirmed on requests that the search has not seen"]
+    before, after = _mean(proof.today), _mean(proof.best)
+    if not changed:
+        return [*lines, f"  nothing that was tried is worth a change: {before:.3g} good requests/s today"]
+    percent = f" ({proof.gain_per_s / before:+.0%})" if before else ""
+    sure = "more than noise" if proof.told else "within noise: not worth a restart by itself"
+    if proof.told and not proof.agreed:
+        sure = "more than noise, but not with every pace that the engine's metrics allow: look longer, under another load too"
+    lines.append(
+        f"  on {VERSIONS} held-out runs: {before:.3g} good requests/s today, {after:.3g} then{percent}, "
+        f"difference {proof.gain_per_s:+.3g} with a standard error of {proof.error_per_s:.2g}: {sure}"
+    )
+    return lines
+
+
+def _takes_memory(tuned: Tuned) -> bool:
+    """True if a setting is raised that the engine reserves memory for when it starts."""
+    now = tuned.results.space.settings
+    slots, budget = tuned.flags.get("max-num-seqs"), tuned.flags.get("max-num-batched-tokens")
+    return bool((slots and slots > now.max_num_seqs) or (budget and budget > now.max_num_batched_tokens))
+
+
+def _why(tuned: Tuned) -> list[str]:
+    proof = tuned.proof
+    if proof is None:
+        return []
+    lines = [f"today: {proof.binds_today}; {_level(proof.today, proof.holds_today)}"]
+    if tuned.changed:
+        lines.append(f"then:  {proof.binds}; {_level(proof.best, proof.holds)}")
+    if not proof.holds:
+        untried = [f"--lever {name}" for name in ON_REQUEST if name not in {lever.name for lever in tuned.results.space.levers}]
+        also = f"; {', '.join(untried)} would be tried as well" if untried else ""
+        lines.append(f"no setting that was tried holds the service level on this load: it takes less load or more replicas{also}")
+    lines += [
+        f"without {name} {'off' if (value := tuned.changed[name]) is None else f'{value:g}'}: {-lost:+.3g} good requests/s"
+        for name, lost in sorted(proof.parts.items(), key=lambda item: -item[1])
+    ]
+    return lines
+
+
+def _level(runs: Sequence[Outlook], kept: bool) -> str:
+    ttft, itl = (_mean(runs, name) for name in ("ttft_p99_s", "itl_p99_s"))
+    return f"TTFT p99 {seconds(ttft)}, ITL p99 {seconds(itl)}: the service level {'holds' if kept else 'does not hold'}"
+
+
+def _front(tuned: Tuned) -> list[tuple[str, str, str, str, str]]:
+    results = tuned.results
+    found = []
+    for point in front(results)[:_SHOWN]:
+        runs = results.runs[point]
+        kept = sum(holds(run, tuned.slo) for run in runs) * 2 > len(runs)
+        cells = (f"{_mean(runs):.3g}", seconds(_mean(runs, "ttft_p99_s")), seconds(_mean(runs, "itl_p99_s")))
+        found.append((*cells, "yes" if kept else "no", summary_of(results.space.changed(point))))
+    return found
+
+
+def _three_json(runs: Sequence[Outlook]) -> dict[str, Any]:
+    return {
+        "goodRequestsPerSecond": _short(_mean(runs)),
+        "ttftP99Seconds": _short(_mean(runs, "ttft_p99_s")),
+        "itlP99Seconds": _short(_mean(runs, "itl_p99_s")),
+        "preemptionsPerSecond": _short(_mean(runs, "preempted_per_s")),
+        "kvUsageRatio": _short(_mean(runs, "kv_usage_ratio")),
+    }
+
+
+def _mean(runs: Sequence[Outlook], name: str = "good_per_s") -> float:
+    values = [value for run in runs if (value := getattr(run, name)) is not None]
+    return sum(values) / len(values) if values else 0.0
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.9g}")

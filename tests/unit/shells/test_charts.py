@@ -1,0 +1,75 @@
+"""Drawings: whole, escaped, with their limits and marks where they belong."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from barostat.shells.charts import Chart, Line, Span, charts, duration, figure, page, percent, plain
+
+SPAN = Span(100.0, 160.0, zero_s=100.0)
+
+
+def drawn(chart: Chart, span: Span = SPAN) -> ElementTree.Element:
+    return ElementTree.fromstring(figure(chart, span))
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    return [element.text or "" for element in root.iter("text")]
+
+
+def heights(root: ElementTree.Element) -> list[float]:
+    points = root.findall(".//polyline")[0].attrib["points"]
+    return [float(pair.split(",")[1]) for pair in points.split()]
+
+
+def test_higher_values_are_drawn_higher_and_the_axis_ends_at_a_round_number() -> None:
+    root = drawn(Chart("Waiting", (Line([(100, 0), (130, 35), (160, 17.5)]),), plain))
+    low, high, middle = heights(root)
+    assert high < middle < low
+    assert {"0", "25", "50"} <= set(texts(root))
+
+
+def test_a_limit_is_drawn_where_its_value_is_and_not_where_it_would_flatten_the_line() -> None:
+    near = drawn(Chart("Running", (Line([(100, 40), (160, 60)]),), plain, limits=((64.0, "64 slots"),)))
+    far = drawn(Chart("Running", (Line([(100, 4), (160, 6)]),), plain, limits=((256.0, "256 slots"),)))
+    limit = next(path for path in near.iter("path") if path.attrib["class"] == "limit")
+    y = float(re.findall(r"M\d+ ([\d.]+)H", limit.attrib["d"])[0])
+    assert y < min(heights(near))
+    assert "64 slots" in texts(near)
+    assert "256 slots" not in texts(far)
+
+
+def test_marks_within_the_span_are_named_and_others_left_out() -> None:
+    root = drawn(Chart("x", (Line([(100, 1), (160, 2)]),), plain), Span(100, 160, ((130, "burst"), (300, "later")), 100))
+    assert "burst" in texts(root)
+    assert "later" not in texts(root)
+
+
+def test_the_axis_counts_from_its_zero() -> None:
+    shown = texts(drawn(Chart("x", (Line([(100, 1), (160, 2)]),), plain), Span(100, 160, zero_s=120)))
+    assert {"-20 s", "0", "20 s", "40 s"} <= set(shown)
+
+
+def test_a_single_point_is_a_dot_and_no_point_is_no_drawing() -> None:
+    assert drawn(Chart("x", (Line([(130, 1)]),), plain)).findall(".//circle")
+    assert figure(Chart("x", (Line([]),), plain), SPAN) == ""
+    assert charts([Chart("x", (), plain)], SPAN) == ""
+
+
+def test_what_is_no_number_is_left_out() -> None:
+    assert len(heights(drawn(Chart("x", (Line([(100, 1), (130, float("nan")), (160, 2)]),), plain, top=2.0)))) == 2
+
+
+def test_everything_that_comes_from_outside_is_escaped() -> None:
+    bad = '<script>"&'
+    chart = Chart(bad, (Line([(100, 1), (160, 2)], bad), Line([(100, 1)], bad, "second")), plain, limits=((2.0, bad),), note=bad)
+    text = page(bad, charts([chart], Span(100, 160, ((120, bad),))))
+    assert "<script>" not in text
+    ElementTree.fromstring(text.removeprefix("<!doctype html>\n"))
+
+
+def test_numbers_are_short() -> None:
+    assert [percent(value) for value in (0, 0.012, 0.5, 1)] == ["0%", "1.2%", "50%", "100%"]
+    assert [plain(value) for value in (0, 1.5, 12, 12345.6)] == ["0", "1.5", "12", "12,346"]
+    assert [duration(value) for value in (0, 0.012, 5, 1200)] == ["0", "12 ms", "5 s", "20 min"]

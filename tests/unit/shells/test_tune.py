@@ -1,0 +1,94 @@
+"""`barostat tune`: what it answers in each form, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barostat.shells.cli.main import main
+
+BUNDLES = Path(__file__).parents[2] / "data/bundles"
+COMMAND = [
+    "tune", "--workload", "poisson:rate=6,minutes=0.7,input=200,output=80", "--kv-blocks", "2000", "--max-model-len", "4000",
+    "--max-num-seqs", "3", "--latency", "base=0.01,prefill=2e-5,decode=1e-4", "--slo-ttft-p99", "1", "--budget", "40",
+    "--lever", "max-num-seqs", "--lever", "edge-output-cap",
+]  # fmt: skip
+
+
+def test_the_answer_is_the_same_on_any_number_of_cores(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = []
+    for cores in ("1", "2"):
+        assert main([*COMMAND, "--cores", cores, "-o", "json"]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+    found = json.loads(answers[0])
+    assert found["kind"] == "Tuning"
+    assert found["best"]["args"]["max-num-seqs"] > 6
+    assert found["best"]["restarts"]
+    assert found["proof"]["moreThanNoise"]
+    assert found["proof"]["holds"]
+    assert found["front"]
+    assert not found["stopped"]
+
+
+def test_every_form_has_the_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "-o", "args"]) == 0
+    printed = capsys.readouterr()
+    flag, slots = printed.out.split()
+    assert flag == "--max-num-seqs"
+    assert "runs; best so far" in printed.err
+    for form in ("table", "md"):
+        assert main([*COMMAND, "-o", form]) == 0
+        shown = capsys.readouterr().out
+        assert f"max-num-seqs {slots}" in shown
+        assert "held-out runs" in shown
+        assert "slots bind" in shown
+        assert "needs a restart" in shown
+        assert "barostat plan" in shown  # more slots take memory
+
+
+def test_a_bundle_is_tuned_on_its_own_traffic(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["tune", "--from", str(BUNDLES / "slot-bound"), "--slo-ttft-p99", "1", "--budget", "30", "--duration", "1m"]
+    assert main([*command, "--lever", "max-num-seqs", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["best"]["args"]["max-num-seqs"] >= 20
+    assert "slots bind" in found["proof"]["bindsToday"]
+
+
+def test_a_service_level_that_nothing_holds_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "--slo-ttft-p99", "0.005"]) == 3
+    assert "no setting that was tried holds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--slo-ttft-p99", "-1"], "above 0"),
+        (["--lever", "turbo"], "--lever"),
+        (["--budget", "1"], "--budget"),
+        (["--cores", "0"], "--cores"),
+    ],
+)
+def test_what_cannot_be_is_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_good_has_to_be_defined(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "--workload", "poisson:rate=1", "--kv-blocks", "100", "--latency", "base=0.01"]) == 2
+    assert "--slo-ttft-p99" in capsys.readouterr().err
+    assert main(["tune", "--slo-ttft-p99", "1", "--kv-blocks", "100"]) == 2
+    assert "--from" in capsys.readouterr().err
+
+
+def test_a_trace_is_searched_in_some_parts_and_proved_in_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"arrival_s": place / 5, "input_tokens": 100 + place % 7, "output_tokens": 40 + place % 5} for place in range(600)]
+    trace = tmp_path / "t.jsonl"
+    trace.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["tune", "--trace", str(trace), "--kv-blocks", "2000", "--max-num-seqs", "1", "--latency", "base=0.01"]
+    assert main([*command, "--slo-ttft-p99", "1", "--budget", "30", "--lever", "max-num-seqs", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["best"]["args"]["max-num-seqs"] > 1
+    assert found["proof"]["moreThanNoise"]

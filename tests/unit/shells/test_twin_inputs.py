@@ -1,0 +1,117 @@
+"""The arguments of `barostat twin`: directly, from a plan, from vLLM's own command line; and engines that would not start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barostat.core.errors import InputError
+from barostat.shells.cli.main import parser
+from barostat.shells.cli.twin_inputs import Unstartable, serving_of
+from barostat.shells.twin_server.serving import Serving
+from barostat.twin.latency import LinearPace
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 2048, "max_position_embeddings": 8192,
+    "torch_dtype": "bfloat16",
+}  # fmt: skip
+PACE = ["--latency", "base=0.01"]
+CPU = ["--gpu", "cpu", "--cpu-kvcache-space-gib", "1", *PACE]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    return str(tmp_path)
+
+
+def made(*arguments: str) -> Serving | Unstartable:
+    found = serving_of(parser().parse_args(["twin", *arguments]))
+    return found if isinstance(found, Unstartable) else found[0]
+
+
+def serving(*arguments: str) -> Serving:
+    found = made(*arguments)
+    assert isinstance(found, Serving), found
+    return found
+
+
+def test_blocks_may_be_given_directly() -> None:
+    found = serving("--kv-blocks", "400", "--max-model-len", "4096", *PACE, "--served-model-name", "a", "--served-model-name", "b")
+    assert (found.settings.kv_blocks, found.names, found.host) == (400, ("a", "b"), "127.0.0.1")
+    assert found.cache_labels["num_gpu_blocks"] == "400"
+    assert found.cache_labels["kv_cache_size_tokens"] == "6400"
+
+
+def test_a_model_on_a_card_is_sized_as_the_plan_sizes_it_and_paced_by_the_cards_figures() -> None:
+    found = serving("--model-config", "Qwen/Qwen3-8B", "--gpu", "H100")
+    assert found.settings.kv_blocks > 10_000
+    assert isinstance(found.pace, LinearPace)
+    assert found.vocabulary == 151_936
+    assert found.start.available_gib is not None
+    assert found.cache_labels["block_size"] == "16"
+
+
+def test_vllms_own_command_line_is_understood(model: str) -> None:
+    flags = ["--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "32", "--watermark", "0.04"]
+    more = ["--max-num-queued-reqs", "7", "--shutdown-timeout", "9", "--served-model-name", "tiny", "--scheduling-policy", "priority"]
+    found = serving(*CPU, "--", "vllm", "serve", model, *flags, *more, "--disable-log-stats", "--no-enable-prefix-caching")
+    settings = found.settings
+    assert (settings.kv_blocks, settings.groups[0].block_tokens, settings.max_num_seqs, settings.max_model_len) == (64, 128, 32, 4096)
+    assert (settings.watermark_ratio, settings.max_queued_requests, settings.policy, settings.prefix_caching) == (
+        0.04,
+        7,
+        "priority",
+        False,
+    )
+    assert (found.shutdown_timeout_s, found.names, found.log_stats, found.start.device) == (9, ("tiny",), False, "CPU")
+    assert found.start.overridden_blocks == (16_384, 64)
+    assert found.cache_labels["kv_cache_memory_bytes"] == str(2**30)
+
+
+def test_an_argument_that_the_version_lacks_ends_it_as_the_parser_would(model: str) -> None:
+    for argument in ("--swap-space", "--made-up"):
+        found = made(*CPU, "--", "vllm", "serve", model, argument, "4")
+        assert isinstance(found, Unstartable)
+        assert found.code == 2
+        assert found.text.endswith(f"vllm: error: unrecognized arguments: {argument} 4")
+
+
+def test_a_model_that_is_not_there_ends_it_as_the_hub_would() -> None:
+    found = made(*CPU, "--", "vllm", "serve", "/models/not-there")
+    assert isinstance(found, Unstartable)
+    assert found.code == 1
+    assert found.text.splitlines()[-1].startswith("huggingface_hub.errors.HFValidationError: Repo id must be in the form")
+
+
+def test_a_pool_that_is_too_small_refuses_to_start(model: str) -> None:
+    found = serving(*CPU, "--", "vllm", "serve", model, "--max-model-len", "4096", "--num-gpu-blocks-override", "16")
+    assert "max seq len (4096), (0.00 GiB KV cache is needed" in found.refused
+    assert "maximum model length is 1920" in found.refused
+    assert not serving(*CPU, "--", "vllm", "serve", model, "--max-model-len", "1920", "--num-gpu-blocks-override", "16").refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ([*PACE], "--kv-blocks"),
+        (["--kv-blocks", "100"], "how long a step takes"),
+        (["--kv-blocks", "100", *PACE, "--fault", "fire@2s"], "--fault"),
+        (["--kv-blocks", "100", *PACE, "--output-tokens", "x"], "--output-tokens"),
+        (["--kv-blocks", "100", *PACE, "--tokenizer-speed", "0"], "--tokenizer-speed"),
+        (["--kv-blocks", "100", *PACE, "--engine-version", "latest"], "--engine-version"),
+        (["--model-config", "/models/not-there", "--gpu", "H100"], "/models/not-there"),
+    ],
+)
+def test_what_is_wrong_with_our_own_arguments_is_said(arguments: list[str], part: str) -> None:
+    with pytest.raises(InputError, match=part):
+        made(*arguments)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1"])
+def test_a_port_that_is_none_is_said(port: str) -> None:
+    with pytest.raises(InputError, match="--port"):
+        made("--kv-blocks", "400", *PACE, "--port", port)
