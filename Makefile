@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix vllm lock docs clean
+.PHONY: help demo test test-long check fix vllm prometheus cluster cluster-down cluster-binaries lock docs clean explore
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -28,15 +28,33 @@ fix: $(STAMP) ## format and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: $(STAMP) $(if $(filter true,$(CI)),vllm) ## every test; with CI=true the real vLLM is set up first and must be there
+test: $(STAMP) $(if $(filter true,$(CI)),vllm prometheus cluster-binaries) ## every test; with CI=true the real vLLM, Prometheus and Kubernetes are set up first and must be there
 	$(MAKE) check
-	$(BIN)/pytest -rs tests/parity tests/integration
+	$(BIN)/pytest -rs -m "not long" tests/parity tests/integration tests/cluster
 
-demo: $(STAMP) ## bring an engine into KV pressure and diagnose it: the real vLLM after `make vllm`, else a recorded bundle
-	$(BIN)/python dev/demo.py
+test-long: $(STAMP) ## remedies carried out on the real cluster, minutes each; on a quiet machine
+	$(BIN)/pytest -rs -m long tests/cluster
+
+explore: $(STAMP) ## every interleaving of the remedy in small worlds, and ten seeded defects that must be caught
+	$(BIN)/python -m tests.model.explore
+
+demo: $(STAMP) ## burst, collapse, diagnosis, change, recovery on the twin, in a minute, with a page; REAL=1: the real vLLM in pressure
+	$(BIN)/python dev/demo.py $(if $(REAL),--real)
 
 vllm: ## the real vLLM on CPU, in an environment of its own (minutes once, then cached; safe to interrupt)
 	$(PYTHON) dev/setup_vllm.py
+
+prometheus: ## a real Prometheus for the twin's tests: Debian's package in the cache, not installed (no root)
+	$(PYTHON) dev/setup_prometheus.py
+
+cluster: $(STAMP) vllm ## a real Kubernetes on this machine with the real vLLM in its pods (root, Linux; minutes once, then seconds)
+	$(BIN)/python -m dev.cluster up
+
+cluster-down: $(STAMP) ## take the cluster away without a trace
+	$(BIN)/python -m dev.cluster down
+
+cluster-binaries: $(STAMP)
+	@$(BIN)/python -m dev.cluster build
 
 lock: $(STAMP) ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-emit-package barostat pyproject.toml requirements-build.in -o requirements.lock

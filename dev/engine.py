@@ -7,7 +7,7 @@
 By hand: `python dev/engine.py [--shape NAME] [vllm flags]` runs one until Ctrl-C and prints its address.
 
 Who may end it: leaving the `with` block; and, should this process die first, a small shell that holds the other end of a pipe and
-sees it close. The engine, its core and its worker are one process group, so none outlives the group's end, not even a stopped core.
+sees it close. The engine and its core are one process group, so none outlives the group's end, not even a stopped core.
 """
 
 from __future__ import annotations
@@ -67,12 +67,9 @@ _REAPER = (
 )
 
 
-SPINNER_NICENESS = 10
-
-
 @dataclass(frozen=True, slots=True)
 class EngineProcess:
-    """One process of the engine, by the role its title gives it: APIServer, EngineCore or Worker."""
+    """One process of the engine, by the role its title gives it: APIServer or EngineCore (Worker where the executor is `mp`)."""
 
     role: str
     pid: int
@@ -133,7 +130,7 @@ class Engine:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=_environment(self.env),
+                env=self.environment(),
                 cwd=self.folder,
                 start_new_session=True,
             )
@@ -141,6 +138,10 @@ class Engine:
             ["/bin/sh", "-c", _REAPER, str(self._process.pid)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
         return self
+
+    def environment(self) -> dict[str, str]:
+        """What the process finds in its environment."""
+        return environment_with(self.env)
 
     def wait_ready(self, within_s: float = READY_WITHIN_S) -> Self:
         """/health answers 200.
@@ -153,22 +154,9 @@ class Engine:
                 raise RuntimeError(f"vLLM ended with {self.exit_code} before it listened:\n{self.log_text()[-3000:]}")
             if self.health() == 200:
                 self.started_after_s = time.monotonic() - began
-                self._let_others_run()
                 return self
             time.sleep(0.25)
         raise RuntimeError(f"vLLM was not up after {within_s:.0f} s:\n{self.log_text()[-3000:]}")
-
-    def _let_others_run(self) -> None:
-        """The core and the worker have a lower priority than everything else on the machine.
-
-        On the CPU backend they wait for each other by spinning on sched_yield. On two cores that starves the API server, the load and the
-        watcher for seconds on end; on a GPU's host each has a core of its own.
-        """
-        for process in self.processes():
-            if process.role != "APIServer":
-                for task in (Path("/proc") / str(process.pid) / "task").iterdir():
-                    with contextlib.suppress(OSError):
-                        os.setpriority(os.PRIO_PROCESS, int(task.name), SPINNER_NICENESS)
 
     def wait_exit(self, within_s: float = READY_WITHIN_S) -> int:
         """The process has ended by itself; its exit status. Errors: subprocess.TimeoutExpired."""
@@ -264,7 +252,7 @@ def model_folder(shape: str) -> Path:
     return folder
 
 
-def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
     """Environment of the engine: of ours only what says where things are, so that every start is the same on every machine."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
     caches = ENVIRONMENT.resolve() / "cache"
@@ -275,6 +263,11 @@ def _environment(extra: Mapping[str, str]) -> dict[str, str]:
         "VLLM_CONFIG_ROOT": str(caches / "config"),
         "HF_HOME": str(caches / "huggingface"),
         "VLLM_CPU_KVCACHE_SPACE": "1",
+        # The worker lives in the core's process, as it does by default on one GPU. On a CPU vLLM gives it a process of its own where this
+        # is "1"; core and worker then wait for each other by spinning: on two cores that starves the API server, the load and whoever
+        # looks on for seconds on end. "01" is as true, and not "1".
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "01",
+        "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
         "NO_COLOR": "1",
@@ -313,16 +306,21 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with Engine(*arguments, shape=shape) as engine:
         print(f"engine: pid {engine.pid}, log {engine.log}", file=sys.stderr, flush=True)
-        try:
-            engine.wait_ready()
-            print(f"engine: up after {engine.started_after_s:.0f} s at", file=sys.stderr, flush=True)
-            print(engine.url, flush=True)
-            return engine.wait_exit(within_s=86_400)
-        except RuntimeError as error:
-            print(error, file=sys.stderr)
-            return engine.exit_code or 1
-        except KeyboardInterrupt:
-            return 130
+        return show_until_ended(engine)
+
+
+def show_until_ended(engine: Engine) -> int:
+    """The address has been printed once it listened, and the engine has ended or a person pressed Ctrl-C; the exit status."""
+    try:
+        engine.wait_ready()
+        print(f"engine: up after {engine.started_after_s:.0f} s at", file=sys.stderr, flush=True)
+        print(engine.url, flush=True)
+        return engine.wait_exit(within_s=86_400)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return engine.exit_code or 1
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

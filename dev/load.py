@@ -6,7 +6,7 @@
 
 Closed loop (`clients`): that many requests are always under way. Open loop (`rate_per_s`): they come whether or not earlier ones
 have been answered. Both can grow over `ramp_s`. The engine shares its cores with this, so it speaks HTTP by hand over plain sockets
-and parses nothing but the status and, for streams, the number of chunks. Loopback only.
+and parses nothing but the status and, for streams, the number of chunks. Loopback, and Services of our own cluster, only.
 
     python dev/load.py URL --clients 48 --prompt 200 400 --output 300 500 [--rate 5] [--ramp 20] [--for 30] [--stream]
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import json
 import random
@@ -32,6 +33,8 @@ from urllib.parse import urlsplit
 VOCABULARY = 2048
 FIRST_PLAIN_TOKEN = 2
 """Token ids below are special (begin, end)."""
+_SERVICES = ipaddress.ip_network("198.19.0.0/24")
+"""Services of our own cluster (dev/cluster/layout.py) live on this machine, too."""
 _TEXT = (Path(__file__).parent / "tiny_model.py").read_text()
 
 
@@ -88,7 +91,7 @@ class Counts:
 
 async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
     """The load has run for `for_s` (or until cancelled); no request of it is left under way."""
-    host, port = _loopback(url)
+    host, port = loopback(url)
     dice = random.Random(load.seed)
     until = time.monotonic() + for_s
     async with asyncio.TaskGroup() as group:
@@ -164,7 +167,7 @@ async def _request(host: str, port: int, load: Load, body: bytes, counts: Counts
         if load.stream:
             counts.stall_s.append(longest)
     except OSError as error:
-        counts.fail(type(error).__name__)
+        counts.fail(type(error).__name__ if type(error) is not OSError else errno.errorcode.get(error.errno or 0, str(error)))
         await asyncio.sleep(0.5)
 
 
@@ -180,9 +183,10 @@ def _body(load: Load, dice: random.Random) -> bytes:
     return json.dumps({**asked, "stream": load.stream}).encode()
 
 
-def _loopback(url: str) -> tuple[str, int]:
+def loopback(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
-    if not parts.hostname or not ipaddress.ip_address(parts.hostname).is_loopback or not parts.port:
+    here = parts.hostname and (ipaddress.ip_address(parts.hostname).is_loopback or ipaddress.ip_address(parts.hostname) in _SERVICES)
+    if not parts.hostname or not here or not parts.port:
         raise ValueError(f"{url}: this load is only ever sent to this machine: give http://127.0.0.1:PORT")
     return parts.hostname, parts.port
 
@@ -192,7 +196,7 @@ class Background:
 
     def __init__(self, url: str, load: Load, for_s: float = 600.0) -> None:
         """Nothing is sent yet. Errors: ValueError for an address that is not loopback."""
-        _loopback(url)
+        loopback(url)
         self.counts = Counts()
         self._url, self._load, self._for_s = url, load, for_s
         self._loop: asyncio.AbstractEventLoop | None = None

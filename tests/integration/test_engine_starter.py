@@ -36,7 +36,7 @@ def test_a_stopped_core_does_not_outlive_its_block() -> None:
     with Engine(*FLAGS) as engine:
         engine.wait_ready()
         pids = [process.pid for process in engine.processes()]
-        assert {process.role for process in engine.processes()} == {"APIServer", "EngineCore", "Worker"}
+        assert {process.role for process in engine.processes()} == {"APIServer", "EngineCore"}
         with Background(engine.url, Load(clients=2, prompt_tokens=(10, 20), output_tokens=(5, 10), stream=True)) as load:
             deadline = time.monotonic() + 30
             while load.counts.answered < 4 and time.monotonic() < deadline:

@@ -1,0 +1,108 @@
+"""The manifests of the tests with their parameters: objects as `kubectl apply` takes them.
+
+    vllm(replicas=2, flags=["--max-num-seqs", "64"])      the real vLLM on CPU: 1 to 1.5 GiB and a core for each
+    twin(replicas=50, serve=["--max-num-seqs", "64"])     its digital twin (`barostat twin`): cheap, for many
+
+Both come with a Service of the same name. The image may be another (BAROSTAT_VLLM_IMAGE) where the cluster is not ours.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dev.cluster.images import TWIN_IMAGE, VLLM_IMAGE
+
+MANIFEST = Path(__file__).resolve().parent / "manifests" / "vllm.yaml"
+PORT = 8000
+# What the CPU wants whatever is tried: the tiny model has no weights, and compiling costs more than it gives.
+MODEL_FLAGS = ("/models/tiny", "--served-model-name", "tiny", "--load-format", "dummy", "--enforce-eager")
+SIZE_FLAGS = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64")
+TWIN_FLAGS = ("--kv-blocks", "512", "--step-time", "0.05")
+TWIN_MODEL = ("Qwen/Qwen3-8B", "--served-model-name", "tiny", "--max-model-len", "4096")
+
+Manifest = dict[str, Any]
+
+
+def vllm(
+    name: str = "vllm",
+    *,
+    replicas: int = 1,
+    flags: Sequence[str] = SIZE_FLAGS,
+    model: Sequence[str] = MODEL_FLAGS,
+    memory: str = "4Gi",
+    shm: str | None = "1Gi",
+    env: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> list[Manifest]:
+    """Deployment and Service of the real vLLM. `shm=None` leaves the pod the 64 MiB of /dev/shm that it has by itself."""
+    deployment, service = _named(name, labels or {})
+    deployment["spec"]["replicas"] = replicas
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    container["image"] = os.environ.get("BAROSTAT_VLLM_IMAGE", VLLM_IMAGE)
+    container["args"] = [*model, *flags]
+    container["resources"]["limits"]["memory"] = memory
+    if _bytes(memory) < _bytes(container["resources"]["requests"]["memory"]):
+        container["resources"]["requests"]["memory"] = memory
+    if env:
+        container["env"] = [{"name": key, "value": value} for key, value in env.items()]
+    if shm is None:
+        del pod["volumes"], container["volumeMounts"]
+    else:
+        pod["volumes"][0]["emptyDir"]["sizeLimit"] = shm
+    return [deployment, service]
+
+
+def twin(
+    name: str = "twin",
+    *,
+    replicas: int = 1,
+    flags: Sequence[str] = TWIN_FLAGS,
+    serve: Sequence[str] | None = None,
+    gpus: int = 0,
+    memory: str = "512Mi",
+    labels: Mapping[str, str] | None = None,
+) -> list[Manifest]:
+    """Deployment and Service of the digital twin. It takes no GPU unless told to, so that there may be many.
+
+    `flags` are the twin's own: pool, latency, faults. `serve` are arguments of vLLM: with them the pod's arguments hold a whole
+    `vllm serve` command line, as production's have; without them the pod is a vLLM by its metrics alone.
+    """
+    deployment, service = _named(name, labels or {})
+    deployment["spec"]["replicas"] = replicas
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    command_line = [] if serve is None else ["--", "vllm", "serve", *TWIN_MODEL, *serve]
+    container |= {"image": TWIN_IMAGE, "args": ["--host", "0.0.0.0", *flags, *command_line]}
+    limits = {"memory": memory} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    container["resources"] = {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": limits}
+    del pod["volumes"], container["volumeMounts"]
+    return [deployment, service]
+
+
+def only(manifests: Sequence[Manifest], kind: str) -> Manifest:
+    """The one manifest of that kind, to change it before it is applied. Errors: ValueError if there is not one."""
+    (found,) = [manifest for manifest in manifests if manifest["kind"] == kind]
+    return found
+
+
+def _named(name: str, labels: Mapping[str, str]) -> list[Manifest]:
+    manifests = [copy.deepcopy(manifest) for manifest in yaml.safe_load_all(MANIFEST.read_text())]
+    for manifest in manifests:
+        manifest["metadata"] |= {"name": name, "labels": {"app": name, **labels}}
+    deployment, service = manifests
+    deployment["spec"]["selector"]["matchLabels"] = {"app": name}
+    deployment["spec"]["template"]["metadata"]["labels"] = {"app": name, **labels}
+    deployment["spec"]["template"]["spec"]["containers"][0]["name"] = name
+    service["spec"]["selector"] = {"app": name}
+    return manifests
+
+
+def _bytes(quantity: str) -> int:
+    units = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+    return int(quantity[:-2]) * units[quantity[-2:]] if quantity[-2:] in units else int(quantity)

@@ -1,0 +1,102 @@
+"""A trace on an engine that runs on this machine: every request at its instant, of its lengths, and when each of its tokens came back.
+
+    answers = replay(engine.url, rows, seed=3)
+
+Open loop: a late answer delays nobody. Prompts are token ids that no two requests share; output lengths are certain (`ignore_eos`).
+Everything is encoded before the first request is sent, and of the answer only the events are counted: the engine shares its cores
+with this. Loopback only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import random
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dev.load import FIRST_PLAIN_TOKEN, VOCABULARY, loopback
+
+from barostat.twin.request import Row
+
+EVENT = b"data: {"
+LEAD_S = 0.3
+
+
+@dataclass(slots=True)
+class Answer:
+    """What became of one row. Seconds from the start of the trace; `sent_s` is when it really was sent; `token_s` one per event."""
+
+    row: Row
+    sent_s: float = 0.0
+    token_s: list[float] = field(default_factory=list)
+    failed: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Every token came, each in an event of its own."""
+        return not self.failed and len(self.token_s) == self.row.output_tokens
+
+
+def replay(url: str, rows: Sequence[Row], seed: int) -> list[Answer]:
+    """The trace has been sent and every answer has ended. `seed`: of the prompts' contents."""
+    host, port = loopback(url)
+    dice = random.Random(seed)
+    encoded = [_request(host, port, row, dice) for row in rows]
+    gc.collect()
+    gc.disable()  # a pause of ours would look like one of the engine
+    try:
+        return asyncio.run(_all(host, port, rows, encoded))
+    finally:
+        gc.enable()
+
+
+async def _all(host: str, port: int, rows: Sequence[Row], encoded: list[bytes]) -> list[Answer]:
+    start = time.monotonic() + LEAD_S
+    answers = [Answer(row) for row in rows]
+    async with asyncio.TaskGroup() as group:
+        for answer, body in sorted(zip(answers, encoded, strict=True), key=lambda pair: pair[0].row.arrival_s):
+            delay = start + answer.row.arrival_s - time.monotonic()
+            if delay > 0:
+                await asyncio.sleep(delay)
+            group.create_task(_one(host, port, body, answer, start))
+    return answers
+
+
+async def _one(host: str, port: int, body: bytes, answer: Answer, start: float) -> None:
+    loop = asyncio.get_running_loop()
+    try:
+        with socket.socket() as connection:
+            connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await loop.sock_connect(connection, (host, port))
+            answer.sent_s = time.monotonic() - start
+            await loop.sock_sendall(connection, body)
+            tail = b""
+            first = True
+            while piece := await loop.sock_recv(connection, 65_536):
+                now = time.monotonic() - start
+                if first:
+                    first = False
+                    if (status := piece[:12].partition(b" ")[2]) != b"200":
+                        answer.failed = f"status {status.decode(errors='replace') or 'none'}"
+                        return
+                seen = tail + piece
+                answer.token_s += [now] * seen.count(EVENT)
+                tail = seen[-len(EVENT) + 1 :]
+    except OSError as error:
+        answer.failed = type(error).__name__
+
+
+def _request(host: str, port: int, row: Row, dice: random.Random) -> bytes:
+    prompt = dice.choices(range(FIRST_PLAIN_TOKEN, VOCABULARY), k=row.input_tokens)
+    asked = {"model": "tiny", "prompt": prompt, "max_tokens": row.output_tokens, "ignore_eos": True, "temperature": 0, "stream": True}
+    body = json.dumps(asked).encode()
+    head = (
+        f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body
