@@ -54,7 +54,7 @@ def ramps(count: int, seed: int) -> list[Run]:
         prompt = dice.randint(500, 800) if queueing else dice.randint(120, 360)
         output = dice.randint(120, 200) if queueing else dice.randint(300, 600)
         fits = (pool - 1) / blocks_held(prompt, output)
-        ramp_s = dice.uniform(40, 80)
+        ramp_s = dice.uniform(60, 120)
         shape = Load(prompt_tokens=(int(prompt * 0.7), int(prompt * 1.3)), output_tokens=(int(output * 0.6), int(output * 1.4)))
         if index % 2:
             top = 2.2 * fits / stay_s(fits, prompt, output)
