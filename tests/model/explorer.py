@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from tests.model import laws
 from tests.model.cluster import Broken, Setting, begin
-from tests.model.moves import Moves, Node, Numbered
+from tests.model.machines import Numbered
+from tests.model.moves import Moves, Node
 
 from barostat.remedy.state import State
 
@@ -35,7 +36,7 @@ def explore(setting: Setting, most: int = 5_000_000) -> Found:
     Errors: RuntimeError where there are more than `most`: the setting is too large to be walked.
     """
     moves = Moves(setting)
-    start: Node = (moves.number(State(moves.plans[0])), -1, False, moves.world(begin(setting)))
+    start: Node = (moves.machines.number(State(moves.plans[0])), -1, False, moves.world(begin(setting)))
     index: dict[Node, int] = {start: 0}
     nodes, came, names = [start], array("q", [-1]), Numbered[str]()
     named = array("q", [names.number("")])
@@ -45,8 +46,8 @@ def explore(setting: Setting, most: int = 5_000_000) -> Found:
     at = 0
     while at < len(nodes) and not found.broken:
         machine, _, _, world = node = nodes[at]
-        state = moves.machines[machine]
-        moves.broken = moves.check_world(world) + moves.check_machine(machine)
+        state = moves.machines.states[machine]
+        moves.broken = moves.check_world(world) + moves.machines.check(machine)
         for name, after in () if moves.broken else moves.following(node):
             number = index.get(after)
             if number is None:
@@ -76,7 +77,7 @@ def explore(setting: Setting, most: int = 5_000_000) -> Found:
             found.broken = ("L5: from here nothing leads to an end",)
             found.trace = tuple(names.values[named[step]] for step in _way(stuck, came))
     found.states, found.edges = len(nodes), len(sources)
-    found.machines, found.worlds = len(moves.machines), len(moves.worlds.values)
+    found.machines, found.worlds = len(moves.machines.states), len(moves.worlds.values)
     return found
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Generic, NamedTuple, TypeVar
 
 from tests.model import laws
 from tests.model.cluster import (
@@ -19,7 +18,6 @@ from tests.model.cluster import (
     Stray,
     World,
     drained,
-    home_serving,
     is_done,
     perform,
     plain,
@@ -27,8 +25,9 @@ from tests.model.cluster import (
     settle,
     starts,
 )
+from tests.model.machines import KEY, LATE, Machines, Numbered
+from tests.model.plans import AGAIN, facts_of, plan_of
 
-from barostat.core.change import Change, pressure_relieved
 from barostat.remedy.acts import (
     READS,
     Act,
@@ -48,94 +47,11 @@ from barostat.remedy.acts import (
     PodRef,
     Refused,
 )
-from barostat.remedy.machine import current, step
-from barostat.remedy.plan import Bounds, Plan, Target
-from barostat.remedy.precheck import Facts
-from barostat.remedy.state import Aborted, Answer, Answered, Began, Do, Event, Gathered, Resumed, State, Tick, WriteRecord
+from barostat.remedy.state import Aborted, Answer, Answered, Began, Event, Gathered, Resumed, State, Tick
 
-Value = TypeVar("Value")
 OUTCOMES: tuple[Outcome, ...] = ("better", "worse", "inconclusive")
-LATE = 1e12
-KEY = "due"
-AGAIN = 3
-"""Plans that are tried one after the other: each lever once, and the first once more, which the budget must refuse."""
-
-
 Node = tuple[int, int, bool, int]
 """Where machine and world stand, by number: the machine, what it has sent, whether that took effect, the world. Nothing sent: -1."""
-
-
-class Moved(NamedTuple):
-    """What an event makes of a machine, by number: the machine after it, what it sends (-1: nothing), whether its epoch is a new one."""
-
-    machine: int
-    sent: int
-    renewed: bool
-
-
-def plan_of(setting: Setting, number: int) -> Plan:
-    """The plan that is tried as that number."""
-    lever = setting.levers[number % len(setting.levers)]
-    return Plan(
-        id=f"i{number}",
-        made_at=0.0,
-        target=Target("apps/v1", "Deployment", "inference", "vllm", "u-1"),
-        cause="kv-preemption-thrash",
-        lever=lever,
-        change=Change("replicas" if setting.strategy == "scale-out" else "argument", f"--{lever}", None, "1"),
-        expectation=pressure_relieved(),
-        strategy=setting.strategy,
-        replicas=setting.replicas,
-        serving=setting.replicas,
-        floor=setting.replicas - 1,
-        baseline=(("arrivals_per_s", 4.0),),
-        template="as-found",
-        because="the model",
-        autonomy="act",
-        bounds=Bounds(attempts=setting.attempts),
-    )
-
-
-def facts_of(world: World, setting: Setting) -> Facts:
-    """What a look at that world says, with everything else in order."""
-    return Facts(
-        at=0.0,
-        cause="kv-preemption-thrash",
-        evidence_at=0.0,
-        lever_fits=True,
-        bad_nodes=(),
-        rollout_age_s=1e9,
-        template="as-found" if world.disturbed != "template" else "another",
-        rollout_complete=True,
-        replicas=world.replicas,
-        serving=home_serving(world),
-        spare_schedulable=True,
-        quota_left=2,
-        disruption_minimum=0,
-        autoscaler="",
-        owner="",
-        separable=True,
-        claim="" if world.claim is None else f"i{world.claim.plan}#{world.claim.epoch}",
-        changes_last_hour=world.changes,
-        changes_per_hour=setting.changes_per_hour,
-        missing_rights=(),
-    )
-
-
-class Numbered(Generic[Value]):
-    """Values, each kept once and named by a number."""
-
-    def __init__(self) -> None:
-        self.values: list[Value] = []
-        self.numbers: dict[Value, int] = {}
-
-    def number(self, value: Value) -> int:
-        """The number of that value."""
-        found = self.numbers.get(value)
-        if found is None:
-            found = self.numbers[value] = len(self.values)
-            self.values.append(value)
-        return found
 
 
 class Moves:
@@ -144,81 +60,12 @@ class Moves:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.plans = [plan_of(setting, number) for number in range(AGAIN)]
-        self.machines: list[State] = []
-        self.numbers: dict[object, int] = {}
-        self.steps: dict[tuple[int, str, object], Moved] = {}
-        self.sent: Numbered[Request | int] = Numbered()
+        self.machines = Machines(setting)
         self.worlds: Numbered[World] = Numbered()
         self.lawful: dict[int, Broken] = {}
         self.around: dict[int, tuple[bool, list[tuple[str, int, Broken]]]] = {}
         self.performed: dict[tuple[int, int, int], tuple[int, Refused | Conflict | None, Broken]] = {}
         self.broken: Broken = ()
-        self.checked: set[int] = set()
-
-    # --- the machine, each state once
-
-    def number(self, state: State) -> int:
-        """The number of that state, without what only people read and without what only grows."""
-        waiting = None if state.waiting is None else replace(state.waiting, key=KEY, until=0.0)
-        flags = (state.recorded, state.committed, state.back, state.verified, state.claiming, state.approved, state.superseded)
-        key: object = (state.plan.id, state.phase, state.cursor, state.undo, state.pods, waiting, bool(state.aborting), flags)
-        if state.ended and not self.resumable(state):
-            key = (state.plan.id, state.phase, state.superseded)
-        found = self.numbers.get(key)
-        if found is None:
-            found = self.numbers[key] = len(self.machines)
-            short = replace(state, timeline=(), conditions=(), epoch=1, revision=0, why="", waiting=waiting)
-            self.machines.append(short)
-        return found
-
-    def move(self, machine: int, name: str, event: Event) -> Moved:
-        """What the event makes of the machine. `name` is the event's, for the memory: each is worked out once."""
-        known = (machine, name, event.facts if isinstance(event, Gathered) else None)
-        cached = self.steps.get(known)
-        if cached is None:
-            state = self.machines[machine]
-            after, commands = step(state, event)
-            sent: list[Request | int] = []
-            for command in commands:
-                match command:
-                    case WriteRecord(_, _, kept):
-                        sent.append(self.number(kept))
-                    case Do(_, _, act, home, pod):
-                        sent.append(Request(act, pod.name if pod else "", home))
-            assert len(sent) <= 1, "one thing is outstanding at a time"
-            cached = Moved(self.number(after), self.sent.number(sent[0]) if sent else -1, after.epoch > state.epoch)
-            self.steps[known] = cached
-        return cached
-
-    def check_machine(self, machine: int) -> Broken:
-        """L5 and L6, as far as they are about the machine alone: silence ends it, and an answer to something else changes nothing."""
-        if machine in self.checked:
-            return ()
-        state = self.machines[machine]
-        for answer in (Done(), Refused("late"), Lost("late"), Judged("better")):
-            if step(state, Answered(0.0, "another", answer)) != (state, ()):
-                return ("L6: an answer to something that is not outstanding changes the state",)
-        path: list[int] = []
-        while machine not in self.checked:
-            path.append(machine)
-            state = self.machines[machine]
-            if state.ended:
-                break
-            event: Event = Tick(LATE) if state.waiting is not None else (Began(0.0) if state.phase == "Confirming" else Resumed(0.0))
-            name = "tick" if state.waiting is not None else type(event).__name__
-            following = self.move(machine, name, event).machine
-            if following in path:
-                act = current(state)
-                return (f"L5: when nothing answers, {type(act).__name__ if act else state.phase} never ends",)
-            machine = following
-        self.checked.update(path)
-        return ()
-
-    # --- what can happen next
-
-    def resumable(self, state: State) -> bool:
-        """True for what was handed off, where a person may have it resumed."""
-        return self.setting.resumes and state.phase == "HandedOff" and state.ended and not state.superseded
 
     def world(self, world: World) -> int:
         """The number of that world, as `plain` makes it."""
@@ -227,11 +74,11 @@ class Moves:
     def following(self, node: Node) -> Iterator[tuple[str, Node]]:
         """Everything that can happen next, each with its name. Broken laws are left in `broken`."""
         machine, out, arrived, at = node
-        state = self.machines[machine]
+        state = self.machines.states[machine]
         for name, after, broken in self.surroundings(at)[1]:
             self.broken += broken
             yield name, (machine, out, arrived, after)
-        if self.resumable(state):
+        if self.machines.resumable(state):
             yield self.hear(node, "a person has it resumed", "Resumed", Resumed(0.0))
         if state.ended:
             yield from self.next_plan(node, state)
@@ -286,10 +133,10 @@ class Moves:
     def hear(self, node: Node, said: str, name: str, event: Event) -> tuple[str, Node]:
         """The machine hears of that event, and sends what it sends."""
         machine, out, arrived, at = node
-        moved = self.move(machine, name, event)
+        moved = self.machines.move(machine, name, event)
         if isinstance(event, Gathered | Resumed) or name == "better":
             world = self.worlds.values[at]
-            state = self.machines[moved.machine]
+            state = self.machines.states[moved.machine]
             if isinstance(event, Resumed):
                 world = world._replace(epoch=world.epoch + moved.renewed, acted=False)
             elif name == "better":
@@ -297,12 +144,12 @@ class Moves:
             elif state.phase not in ("Refused", "Confirming"):
                 world = world._replace(told_confirmed=True)
             at = self.world(world)
-        after = self.machines[moved.machine]
-        if after.ended and not self.resumable(after):
+        after = self.machines.states[moved.machine]
+        if after.ended and not self.machines.resumable(after):
             return said, (moved.machine, -1, False, self.world(_over(self.worlds.values[at])))
         if moved.sent >= 0:
             return said, (moved.machine, moved.sent, False, at)
-        kept = self.machines[moved.machine].waiting is not None
+        kept = self.machines.states[moved.machine].waiting is not None
         return said, (moved.machine, out if kept else -1, arrived and kept, at)
 
     def told(self, node: Node, said: str, name: str, answer: Answer) -> tuple[str, Node]:
@@ -316,19 +163,19 @@ class Moves:
             return
         world = self.worlds.values[node[3]]
         world = _over(world)._replace(epoch=1, parents=(*world.parents, world.ended))
-        yield "the next plan", (self.number(State(self.plans[number])), -1, False, self.world(world))
+        yield "the next plan", (self.machines.number(State(self.plans[number])), -1, False, self.world(world))
 
     def crash(self, node: Node, state: State) -> tuple[str, Node]:
         """The program is killed; what it had sent may still arrive. The next one starts from the record."""
         _, out, arrived, at = node
         world = self.worlds.values[at]
         stray = world.stray
-        request = self.sent.values[out] if out >= 0 and not arrived else None
+        request = self.machines.sent.values[out] if out >= 0 and not arrived else None
         if self.setting.strays and isinstance(request, Request) and not isinstance(request.act, READS):
             stray = Stray(Claim(self.plans.index(state.plan), world.epoch), request)
-        machine = world.record if world.record >= 0 else self.number(State(state.plan))
-        after = self.machines[machine]
-        if after.ended and not self.resumable(after):
+        machine = world.record if world.record >= 0 else self.machines.number(State(state.plan))
+        after = self.machines.states[machine]
+        if after.ended and not self.machines.resumable(after):
             world = _over(world)
         return "the program is killed", (machine, -1, False, self.world(world._replace(stray=stray, acted=False)))
 
@@ -338,7 +185,7 @@ class Moves:
         if arrived:
             yield self.told(node, "the record is acknowledged", "done", Done())
         else:
-            record = self.sent.values[out]
+            record = self.machines.sent.values[out]
             assert isinstance(record, int)
             world = self.worlds.values[at]
             written = self.world(world._replace(record=record, record_epoch=world.epoch))
@@ -349,7 +196,7 @@ class Moves:
     def acting(self, node: Node) -> Iterator[tuple[str, Node]]:
         """An act is on its way, or under way."""
         machine, out, arrived, at = node
-        request = self.sent.values[out]
+        request = self.machines.sent.values[out]
         assert isinstance(request, Request)
         act = request.act
         if isinstance(act, READS):
@@ -373,14 +220,14 @@ class Moves:
         known = self.performed.get((machine, out, at))
         if known is not None:
             return known
-        world, state = self.worlds.values[at], self.machines[machine]
+        world, state = self.worlds.values[at], self.machines.states[machine]
         claim = Claim(self.plans.index(state.plan), world.epoch)
         after, denied = perform(world, self.setting, claim, request, state.plan.lever)
         broken: Broken = ()
         if denied is None and after != world:
             if perform(after, self.setting, claim, request, state.plan.lever)[0] != after:
                 broken = ("L6: the same act again changes the world again",)
-            record = self.machines[world.record] if world.record >= 0 else None
+            record = self.machines.states[world.record] if world.record >= 0 else None
             broken += laws.of_act(world, after, self.setting, state, record, request, stray=False)
             after = after._replace(acted=True)
         found = self.performed[machine, out, at] = self.world(after), denied, broken

@@ -66,6 +66,24 @@ GOOD = Facts(
     changes_last_hour=0,
     missing_rights=(),
 )
+TO_PROOF = """
+    begin        -> Gather
+    facts        -> record
+    ok           -> ClaimHome
+    ok           -> record
+    ok           -> CreateSpare 0
+    ok           -> AwaitSpare 0
+    ok s0        -> record
+    ok           -> JoinRotation spare-0
+    ok           -> PickReplica home-0
+    ok h0        -> record
+    ok           -> Detach home-0 1
+    ok           -> record
+    ok           -> ScaleHome 1 0
+    ok           -> AwaitDrained home-0
+    ok           -> Observe
+"""
+"""One replica with a spare, up to the question whether the change helped."""
 
 
 def a_plan(strategy: Strategy = "spare", replicas: int = 1, autonomy: Autonomy = "act", bounds: Bounds | None = None) -> Plan:

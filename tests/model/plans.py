@@ -1,0 +1,61 @@
+"""The plans that the model tries one after the other, and what a look at the world says before each."""
+
+from __future__ import annotations
+
+from tests.model.cluster import Setting, World, home_serving
+
+from barostat.core.change import Change, pressure_relieved
+from barostat.remedy.plan import Bounds, Plan, Target
+from barostat.remedy.precheck import Facts
+
+AGAIN = 3
+"""Plans that are tried one after the other: each lever once, and the first once more, which the budget must refuse."""
+
+
+def plan_of(setting: Setting, number: int) -> Plan:
+    """The plan that is tried as that number."""
+    lever = setting.levers[number % len(setting.levers)]
+    return Plan(
+        id=f"i{number}",
+        made_at=0.0,
+        target=Target("apps/v1", "Deployment", "inference", "vllm", "u-1"),
+        cause="kv-preemption-thrash",
+        lever=lever,
+        change=Change("replicas" if setting.strategy == "scale-out" else "argument", f"--{lever}", None, "1"),
+        expectation=pressure_relieved(),
+        strategy=setting.strategy,
+        replicas=setting.replicas,
+        serving=setting.replicas,
+        floor=setting.replicas - 1,
+        baseline=(("arrivals_per_s", 4.0),),
+        template="as-found",
+        because="the model",
+        autonomy="act",
+        bounds=Bounds(attempts=setting.attempts),
+    )
+
+
+def facts_of(world: World, setting: Setting) -> Facts:
+    """What a look at that world says, with everything else in order."""
+    return Facts(
+        at=0.0,
+        cause="kv-preemption-thrash",
+        evidence_at=0.0,
+        lever_fits=True,
+        bad_nodes=(),
+        rollout_age_s=1e9,
+        template="as-found" if world.disturbed != "template" else "another",
+        rollout_complete=True,
+        replicas=world.replicas,
+        serving=home_serving(world),
+        spare_schedulable=True,
+        quota_left=2,
+        disruption_minimum=0,
+        autoscaler="",
+        owner="",
+        separable=True,
+        claim="" if world.claim is None else f"i{world.claim.plan}#{world.claim.epoch}",
+        changes_last_hour=world.changes,
+        changes_per_hour=setting.changes_per_hour,
+        missing_rights=(),
+    )
