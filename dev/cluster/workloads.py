@@ -16,11 +16,12 @@ from typing import Any
 
 import yaml
 from dev.cluster.images import TWIN_IMAGE, VLLM_IMAGE
+from dev.engine import DTYPE_FLAGS
 
 MANIFEST = Path(__file__).resolve().parent / "manifests" / "vllm.yaml"
 PORT = 8000
 # What the CPU wants whatever is tried: the tiny model has no weights, and compiling costs more than it gives.
-MODEL_FLAGS = ("/models/tiny", "--served-model-name", "tiny", "--load-format", "dummy", "--enforce-eager")
+MODEL_FLAGS = ("/models/tiny", "--served-model-name", "tiny", "--load-format", "dummy", "--enforce-eager", *DTYPE_FLAGS)
 SIZE_FLAGS = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64")
 TWIN_FLAGS = ("--kv-blocks", "512", "--step-time", "0.05")
 TWIN_MODEL = ("Qwen/Qwen3-8B", "--served-model-name", "tiny", "--max-model-len", "4096")
