@@ -5,7 +5,8 @@
 A request-step is one running request in one engine step. Seconds are of the process's own time, the best of three runs. The real
 scheduler (where `make vllm` has been run) takes the first rows of the same workload with the same settings; BLIS, where a built checkout
 is given, all rows of those without caching (bench/twin_peers.py). Prints one table and, last, one line of JSON with the ratios. Exits 1 if
-a promise is broken: 1e7 without prefix caching, 2e6 with it.
+a promise is broken: 1e7 without prefix caching, 2e6 with it. The promise is of a machine on which the real scheduler makes 7e4; where it
+makes less, beside it in the same run, the promise is less in proportion, and the table says so.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from bench.twin_peers import blis  # noqa: E402
 
 from barostat.io.requests_file import read_requests  # noqa: E402
 from barostat.twin.forms import simulate  # noqa: E402
+from barostat.twin.pace import EverySteps  # noqa: E402
 from barostat.twin.request import Row  # noqa: E402
-from barostat.twin.run import EverySteps, Steps  # noqa: E402
+from barostat.twin.run import Steps  # noqa: E402
 from barostat.twin.settings import Settings  # noqa: E402
 
 REAL = ROOT / ".vllm" / "bin" / "python"
@@ -37,6 +39,7 @@ ORACLE = ROOT / "tests" / "parity" / "oracle_scheduler.py"
 REAL_REQUEST_STEPS = 120_000
 ROUNDS = 3
 PROMISED = {False: 1e7, True: 2e6}
+REAL_WHERE_PROMISED = 7e4
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,11 @@ def main() -> int:
             told_blis = (f"{tokens / blis_s:.3g}", f"{per_token:.0f}x")
         columns = f"{load.name:32} {'on' if caching else 'off':>7} {steps:14,} {seconds:8.2f} {rate:11.3g}"
         print(f"{columns} {told[0]:>9} {told[1]:>7} {told_blis[0]:>9} {told_blis[1]:>7} {preempted:9,}", flush=True)
-        if rate < PROMISED[caching]:
-            broken.append(f"{name}: {rate:.3g} request-steps/s, promised {PROMISED[caching]:.0g}")
+        slower = 1.0 if beside is None else min(1.0, beside[0] / beside[1] / REAL_WHERE_PROMISED)
+        if rate < PROMISED[caching] * slower:
+            broken.append(f"{name}: {rate:.3g} request-steps/s, promised {PROMISED[caching] * slower:.2g}")
+        elif rate < PROMISED[caching]:
+            print(f"  under {PROMISED[caching]:.0g}, over the {PROMISED[caching] * slower:.2g} of a machine as slow as this")
     for line in broken:
         print(f"below the promise: {line}")
     print(json.dumps({"ratioToRealScheduler": ratios, "ratioToBlis": ratios_blis}))

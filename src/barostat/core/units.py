@@ -44,3 +44,8 @@ def gib(size_bytes: float) -> str:
 def thousands(number: float) -> str:
     """The number rounded to a whole one, with commas."""
     return f"{round(number):,}"
+
+
+def many(count: int, noun: str) -> str:
+    """`1 request`, `2,000 requests`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from barostat.core.errors import InputError
+from barostat.core.units import many
 from barostat.twin.request import Row
 
 _OURS = {"arrival_s", "input_tokens", "output_tokens"}
@@ -107,7 +108,7 @@ def _owned(text: str, first: str, source: str, problems: list[str]) -> list[Row]
         else:
             empty += 1
     if empty:
-        problems.append(f"{source}: {empty:,} rows with no output were left out: an engine refuses them")
+        problems.append(f"{source}: left out {many(empty, 'row')} with no output: an engine refuses them")
     return rows
 
 
@@ -191,7 +192,7 @@ def _mooncake(text: str, first: str, source: str, problems: list[str]) -> Iterat
             continue
         yield Row("", at_s, *tokens, hash_ids=hashes, id_tokens=512)
     if bad:
-        problems.append(f"{source}: {bad:,} rows without a usable time, input or output were left out")
+        problems.append(f"{source}: left out {many(bad, 'row')} without a usable time, input or output")
 
 
 def _published(path: Path, problems: list[str]) -> list[Row]:
@@ -201,7 +202,7 @@ def _published(path: Path, problems: list[str]) -> list[Row]:
     problems.extend(said)
     usable = [row for row in arrivals if row.input_tokens >= 1 and row.output_tokens >= 1]
     if len(usable) < len(arrivals):
-        problems.append(f"{path}: {len(arrivals) - len(usable):,} rows with no input or no output were left out")
+        problems.append(f"{path}: left out {many(len(arrivals) - len(usable), 'row')} with no input or no output")
     return [Row("", row.arrival_s, row.input_tokens, row.output_tokens) for row in usable]
 
 

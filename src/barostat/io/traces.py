@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.core.units import many
 from barostat.judge.traffic import Arrival
 
 # Column names, lower case, by what they hold. Source: the published files of each trace.
@@ -114,9 +115,9 @@ def _arrivals(rows: Iterable[Mapping[str, object]], source: str) -> tuple[list[A
         at = _instant(named)
         untimed += at is None
         found.append(Arrival((at or 0.0) / (1000 if milliseconds else 1), tokens_in, tokens_out))
-    problems = [f"{source}: {bad:,} rows without input or output tokens were left out"] if bad else []
+    problems = [f"{source}: left out {many(bad, 'row')} without input or output tokens"] if bad else []
     if untimed:
-        problems.append(f"{source}: {untimed:,} rows have no time of arrival: bursts cannot be told")
+        problems.append(f"{source}: no time of arrival in {many(untimed, 'row')}: bursts cannot be told")
     return found, problems
 
 

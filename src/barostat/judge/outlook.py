@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from barostat.twin.intake import NS
 from barostat.twin.outcome import Life, Outcome
-from barostat.twin.summary import Slo, spread
+from barostat.twin.summary import Slo, spread, spread_of_counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ def outlook(outcome: Outcome, usable_blocks: int, slo: Slo, from_s: float, until
             running += overlap * runs
             waiting += overlap * waits
     whole_ns = max(1, end - start)
-    first = spread((_since_arrival(life, life.first_token_ns, front_ns), 1) for life in ended)
-    last = spread((_since_arrival(life, life.finished_ns, front_ns), 1) for life in ended)
-    gaps = spread((gap / NS, count) for gap, count in outcome.gaps.items())
+    first = spread(_since_arrival(life, life.first_token_ns, front_ns) for life in ended)
+    last = spread(_since_arrival(life, life.finished_ns, front_ns) for life in ended)
+    gaps = spread_of_counted(outcome.gaps)
     return Outlook(
         good_per_s=sum(_is_good(life, slo, front_ns) for life in ended) / length_s,
         requests_per_s=len(ended) / length_s,

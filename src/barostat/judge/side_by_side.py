@@ -8,7 +8,7 @@ from typing import Literal
 
 from barostat.judge.outlook import Outlook, Range, difference, over
 from barostat.judge.trials import Load, Trial, run_trial
-from barostat.twin.run import Pace
+from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
 

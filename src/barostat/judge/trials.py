@@ -11,8 +11,8 @@ from barostat.judge.seen_traffic import SeenTraffic
 from barostat.judge.seen_workload import rows_like
 from barostat.twin.forms import simulate
 from barostat.twin.intake import Rejection
+from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.run import EverySteps, Pace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
 from barostat.twin.workload import Spec, make

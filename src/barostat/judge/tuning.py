@@ -18,7 +18,7 @@ from barostat.judge.outlook import Outlook
 from barostat.judge.trials import Trial
 from barostat.judge.tuning_space import Point, Space
 from barostat.twin.dice import Dice
-from barostat.twin.run import Pace
+from barostat.twin.pace import Pace
 from barostat.twin.summary import Slo
 
 RUNGS = (1, 3, 6)

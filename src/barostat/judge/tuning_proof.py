@@ -9,7 +9,7 @@ from barostat.judge.outlook import Outlook, difference
 from barostat.judge.trials import Trial
 from barostat.judge.tuning import Evaluate, holds, proof_version
 from barostat.judge.tuning_space import Point, Space, Value
-from barostat.twin.run import Pace
+from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
 

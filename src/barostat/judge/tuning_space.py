@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from barostat.core.errors import InputError
 from barostat.judge.trials import Trial
-from barostat.twin.run import Pace
+from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings, check
 
 ALWAYS = ("max-num-seqs", "max-num-batched-tokens", "watermark", "long-prefill-token-threshold")

@@ -6,8 +6,7 @@ from typing import Any
 
 from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport, Report, SymptomFinding
 from barostat.core.verdict import Absent, Evidence, Present, Unknown
-
-API_VERSION = "barostat.dev/v1alpha1"
+from barostat.shells.api_version import API_VERSION
 
 
 def report_json(report: Report) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
+from barostat.core.units import many
 from barostat.shells.charts import Chart, Line, Span, charts, page, percent, plain
-from barostat.shells.simulation_report import seconds
+from barostat.shells.simulation_report import came_in, seconds
 from barostat.twin.outcome import Outcome
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Bin, Summary
@@ -20,10 +21,10 @@ def simulation_html(title: str, settings: Settings, outcome: Outcome, summary: S
         values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
         rows.append(f"<tr><td>{name}</td>" + "".join(f"<td>{seconds(value)}</td>" for value in values) + "</tr>")
     facts = [
-        f"{summary.requests:,} requests in {seconds(summary.duration_s)}: {summary.finished:,} finished, {summary.rejected:,} rejected",
+        f"{came_in(summary)}: {summary.finished:,} finished, {summary.rejected:,} rejected",
         f"{summary.good_per_s:.4g} good requests/s of {summary.requests_per_s:.4g}, {summary.output_tokens_per_s:,.5g} output tokens/s",
         (
-            f"{outcome.preemptions:,} preemptions, {outcome.recomputed_tokens:,} tokens computed again; "
+            f"{many(outcome.preemptions, 'preemption')}, {many(outcome.recomputed_tokens, 'token')} computed again; "
             f"{summary.hit_ratio:.1%} of the prompt tokens were in the prefix cache"
         ),
     ]
@@ -44,7 +45,7 @@ def _charts(settings: Settings, bins: tuple[Bin, ...]) -> str:
         Line([(one.at_s, one.usage_mean_ratio) for one in bins], "mean"),
     )
     drawn = (
-        Chart("KV usage", usage, percent, top=1.0, note=f"of {settings.usable_blocks:,} blocks"),
+        Chart("KV usage", usage, percent, top=1.0, note=f"of {many(settings.usable_blocks, 'block')}"),
         Chart("Running", (Line([(one.at_s, one.running) for one in bins]),), plain, limits=((settings.running_limit, "limit"),)),
         Chart("Waiting", (Line([(one.at_s, one.waiting) for one in bins]),), plain),
     )

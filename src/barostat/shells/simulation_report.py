@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from barostat.shells.report_json import API_VERSION
+from barostat.core.units import many
+from barostat.shells.api_version import API_VERSION
 from barostat.twin.outcome import Outcome
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Spread, Summary
@@ -132,7 +133,7 @@ def simulation_table(settings: Settings, outcome: Outcome, summary: Summary, end
     """The run on half a page."""
     unfinished = summary.requests - summary.finished - summary.rejected
     lines = [
-        f"{summary.requests:,} requests in {seconds(summary.duration_s)}: {summary.finished:,} finished, {summary.rejected:,} rejected"
+        f"{came_in(summary)}: {summary.finished:,} finished, {summary.rejected:,} rejected"
         + (f", {unfinished:,} unfinished" if unfinished else ""),
         (
             f"goodput      {summary.good_per_s:.4g} good requests/s of {summary.requests_per_s:.4g}, "
@@ -154,10 +155,10 @@ def simulation_table(settings: Settings, outcome: Outcome, summary: Summary, end
         "",
         (
             f"KV usage     {summary.usage_mean_ratio:.0%} on average, {summary.usage_max_ratio:.0%} at most, "
-            f"of {settings.usable_blocks:,} blocks"
+            f"of {many(settings.usable_blocks, 'block')}"
         ),
         f"             {_bar([one.usage_mean_ratio for one in summary.bins])}",
-        f"preemptions  {outcome.preemptions:,}; {outcome.recomputed_tokens:,} tokens computed again",
+        f"preemptions  {outcome.preemptions:,}; {many(outcome.recomputed_tokens, 'token')} computed again",
         f"prefix cache {summary.hit_ratio:.1%} of the prompt tokens were there",
         f"steps        {outcome.steps:,}, with {outcome.request_steps / outcome.steps if outcome.steps else 0:.1f} requests on average",
     ]
@@ -166,10 +167,15 @@ def simulation_table(settings: Settings, outcome: Outcome, summary: Summary, end
         reasons[f"{one.status} {one.reason}"] = reasons.get(f"{one.status} {one.reason}", 0) + 1
     lines += [f"rejected     {count:,} with {reason}" for reason, count in sorted(reasons.items())]
     if outcome.clamped_outputs:
-        lines.append(f"clamped      {outcome.clamped_outputs:,} outputs end at max_model_len")
+        lines.append(f"clamped      {many(outcome.clamped_outputs, 'output')} cut to max_model_len")
     if outcome.stuck:
         lines += ["", f"STUCK: {outcome.stuck}"]
     return "\n".join(lines) + "\n"
+
+
+def came_in(summary: Summary) -> str:
+    """How many requests the run was of, and how long it took."""
+    return f"{many(summary.requests, 'request')} in {seconds(summary.duration_s)}"
 
 
 def _bar(ratios: list[float]) -> str:

@@ -10,7 +10,7 @@ from barostat.judge.outlook import Outlook
 from barostat.judge.tuning import Results, front, holds
 from barostat.judge.tuning_proof import VERSIONS, Proof, summary_of
 from barostat.judge.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
-from barostat.shells.report_json import API_VERSION
+from barostat.shells.api_version import API_VERSION
 from barostat.shells.simulation_report import seconds
 from barostat.shells.what_if_report import pace_json
 from barostat.twin.summary import Slo

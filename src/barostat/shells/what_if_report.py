@@ -8,7 +8,7 @@ from typing import Any
 from barostat.judge.outlook import Range
 from barostat.judge.seen_traffic import SeenTraffic
 from barostat.judge.side_by_side import NUMBERS, Change, Compared, changes
-from barostat.shells.report_json import API_VERSION
+from barostat.shells.api_version import API_VERSION
 from barostat.shells.simulation_report import seconds
 from barostat.twin.latency import LinearPace
 from barostat.twin.summary import Slo

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 
 _MASK = (1 << 64) - 1
+_STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 class Dice:
@@ -22,15 +24,26 @@ class Dice:
 
     def bits(self) -> int:
         """64 random bits."""
-        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
+        self._state = (self._state + _STEP) & _MASK
         mixed = self._state
-        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+        mixed = ((mixed ^ (mixed >> 30)) * _FIRST) & _MASK
+        mixed = ((mixed ^ (mixed >> 27)) * _SECOND) & _MASK
         return mixed ^ (mixed >> 31)
 
     def uniform(self) -> float:
         """At least 0, below 1."""
         return (self.bits() >> 11) * 2.0**-53
+
+    def uniforms(self, count: int) -> list[float]:
+        """That many throws of `uniform`, at a third of the cost."""
+        state, found = self._state, []
+        for _ in range(count):
+            state = (state + _STEP) & _MASK
+            mixed = ((state ^ (state >> 30)) * _FIRST) & _MASK
+            mixed = ((mixed ^ (mixed >> 27)) * _SECOND) & _MASK
+            found.append(((mixed ^ (mixed >> 31)) >> 11) * 2.0**-53)
+        self._state = state
+        return found
 
     def exponential(self, mean: float) -> float:
         """Time to the next of events that come at random."""
@@ -43,6 +56,17 @@ class Dice:
     def lognormal(self, mean: float, sigma: float) -> float:
         """With that mean; sigma 0 gives the mean itself."""
         return mean * math.exp(sigma * self.normal() - sigma * sigma / 2) if sigma else mean
+
+    def lognormals(self, means: Sequence[float], sigma: float) -> list[float]:
+        """A throw of `lognormal` for each mean."""
+        if not sigma:
+            return list(means)
+        thrown = iter(self.uniforms(2 * len(means)))
+        half, sqrt, log1p, cos, exp, turn = sigma * sigma / 2, math.sqrt, math.log1p, math.cos, math.exp, 2 * math.pi
+        return [
+            mean * exp(sigma * (sqrt(-2 * log1p(-first)) * cos(turn * second)) - half)
+            for mean, first, second in zip(means, thrown, thrown, strict=True)
+        ]
 
     def gamma(self, shape: float) -> float:
         """Mean `shape`, variance `shape`."""

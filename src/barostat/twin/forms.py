@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from barostat.twin.leap import Leaps
 from barostat.twin.outcome import Outcome
+from barostat.twin.pace import Pace
 from barostat.twin.request import Row
-from barostat.twin.run import Pace, Steps, Watch
 from barostat.twin.settings import Settings
+
+if TYPE_CHECKING:
+    from barostat.twin.run import Watch
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No search for cycles meanwhile: a workload and a run keep nearly all they make and make no cycles, and it costs a fifth of them."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
 
 
 def simulate(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None = None) -> Outcome:
     """What the engine does with the rows. With a `watch` every step is taken and shown to it."""
-    collected = gc.isenabled()
-    gc.disable()  # a run keeps nearly all it makes and makes no cycles: looking for some costs a fifth of it
-    try:
+    with uncollected():
         return _run(settings, rows, pace, watch)
-    finally:
-        if collected:
-            gc.enable()
 
 
 def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None) -> Outcome:
@@ -31,6 +43,8 @@ def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | Non
             from barostat.twin.leap_blocks import BlockLeapState  # numpy is loaded for shared prefixes only
 
             return Leaps(settings, rows, pace, BlockLeapState(settings)).run()
+    from barostat.twin.run import Steps  # loaded where no other form will do
+
     return Steps(settings, rows, pace, watch).run()
 
 

@@ -47,35 +47,42 @@ class Intake:
                 timed.append((arrival_ns(row), row))
             else:
                 self._behind.setdefault(row.after_id, []).append((place, row))
-        self._rows = deque(sorted(timed, key=_when))
+        timed.sort(key=_when)
+        self._rows = deque(timed)
         self._due: list[tuple[int, int, Row]] = []  # a heap of those whose turn has come
+        self._limited = settings.max_queued_requests is not None or settings.max_queued_tokens is not None
+        self.next_ns = timed[0][0] if timed else None
+        """When the next row arrives; None where none will unless another ends."""
         self.rejections: list[Rejection] = []
         self.clamped = 0
         self.unfinished = 0
         self.prefill_tokens = 0
 
-    @property
-    def next_ns(self) -> int | None:
-        """When the next row arrives; None where none will unless another ends."""
-        if not self._due:
-            return self._rows[0][0] if self._rows else None
-        due = self._due[0][0]
-        return min(due, self._rows[0][0]) if self._rows else due
+    def _look(self) -> None:
+        """What comes next is known."""
+        following = self._rows[0][0] if self._rows else None
+        if self._due and (following is None or self._due[0][0] < following):
+            following = self._due[0][0]
+        self.next_ns = following
 
     def until(self, now_ns: int) -> list[tuple[int, Row, int]]:
         """What has arrived by now and was let in: (arrival, row, tokens that it will produce)."""
         arrived: list[tuple[int, Row, int]] = []
-        while (next_ns := self.next_ns) is not None and next_ns <= now_ns:
-            if self._rows and self._rows[0][0] == next_ns:
-                at_ns, row = self._rows.popleft()
+        longest = self._settings.max_model_len
+        while (at_ns := self.next_ns) is not None and at_ns <= now_ns:
+            if self._rows and self._rows[0][0] == at_ns:
+                row = self._rows.popleft()[1]
             else:
-                at_ns, _, row = heapq.heappop(self._due)
-            output = self._output_limit(row)
-            refused = self._refusal(row, output)
-            if refused:
-                self.rejections.append(Rejection(row.request_id, row.arrival_s, *refused))
-                self._ended(row.request_id, at_ns, _AFTER_REFUSAL_NS)
-                continue
+                row = heapq.heappop(self._due)[2]
+            self._look()
+            output = row.output_tokens
+            if self._limited or row.input_tokens + output > longest:
+                output = self._output_limit(row)
+                refused = self._refusal(row, output)
+                if refused:
+                    self.rejections.append(Rejection(row.request_id, row.arrival_s, *refused))
+                    self._ended(row.request_id, at_ns, _AFTER_REFUSAL_NS)
+                    continue
             self.unfinished += 1
             self.prefill_tokens += row.input_tokens
             arrived.append((at_ns, row, output))
@@ -97,6 +104,7 @@ class Intake:
             if arrives_ns <= row.latest_s * NS:
                 known = replace(row, arrival_s=arrives_ns / NS, after_id=None)
                 heapq.heappush(self._due, (arrives_ns, place, known))
+                self._look()
 
     def _output_limit(self, row: Row) -> int:
         room = self._settings.max_model_len - row.input_tokens

@@ -117,11 +117,18 @@ def fit(samples: Sequence[StepSample], source: str) -> LinearPace:
     return LinearPace(base, prefill, decode, kv, math.sqrt(off / total), source, pair)
 
 
-def fit_towards(samples: Sequence[StepSample], shares: tuple[float, float, float, float], source: str, pull: float = 0.1) -> LinearPace:
+def fit_towards(
+    samples: Sequence[StepSample],
+    shares: tuple[float, float, float, float],
+    source: str,
+    pull: float = 0.1,
+    besides: Sequence[StepSample] = (),
+) -> LinearPace:
     """The line nearest to the samples that divides a step of mean load as `shares` say, as far as the samples do not say otherwise.
 
     `shares`: of the duration at the mean load, what each of the four parts has. `pull`: the weight of a share being wrong by 1 over the
-    weight of one sample being wrong by all of its duration. What no sample has any load of costs nothing.
+    weight of one sample being wrong by all of its duration. `besides`: samples that were chosen for their load: the line goes by them as
+    by the others, and neither the mean load nor the error of the line is theirs. What no sample has any load of costs nothing.
     Errors: InputError with fewer than 2 usable samples.
     """
     usable = [sample for sample in samples if sample.duration_s > 0 and sample.steps > 0]
@@ -136,7 +143,10 @@ def fit_towards(samples: Sequence[StepSample], shares: tuple[float, float, float
     known = [share if mean > 0 else 0.0 for share, mean in zip(shares, means, strict=True)]
     expected = [share / (sum(known) or 1.0) for share in known]
     rows, targets = [], []
-    for weight, row, sample in zip(weights, columns, usable, strict=True):
+    chosen = [sample for sample in besides if sample.duration_s > 0 and sample.steps > 0]
+    loads = [*columns, *((1.0, s.prefill_tokens, s.decodes, s.kv_tokens) for s in chosen)]
+    weighed = [*weights, *(s.steps / total * len(usable) for s in chosen)]
+    for weight, row, sample in zip(weighed, loads, [*usable, *chosen], strict=True):
         root = math.sqrt(weight)
         rows.append([root * value / scale * typical_s / sample.duration_s for value, scale in zip(row, scales, strict=True)])
         targets.append(root)

@@ -1,8 +1,8 @@
 """The fast form: the same decisions as the step-by-step form, at a cost that follows events instead of tokens.
 
 A step in which every running request decodes, nobody can be admitted and the pool has the blocks that this step's bucket needs
-decides nothing: a run of such steps is taken in one loop that touches no request. Every other step is taken with the decoding
-requests counted, and walked through one by one only where their order decides (the pool or the budget runs out).
+decides nothing: a run of such steps is taken in one loop that touches no request but those that end. Every other step is taken with the
+decoding requests counted, and walked through one by one only where their order decides (the pool or the budget runs out).
 
 Identical to `Steps` for one group of full attention: tests hold the two together.
 """
@@ -15,8 +15,8 @@ from barostat.twin.intake import Intake
 from barostat.twin.leap_state import LeapState, Mode, Mover
 from barostat.twin.leap_walk import Plan, plan_running, squeeze_running, walk_running
 from barostat.twin.outcome import DRY, Life, Outcome
+from barostat.twin.pace import EverySteps, Pace, attended
 from barostat.twin.request import Row
-from barostat.twin.run import EverySteps, Pace, attended
 from barostat.twin.settings import Settings
 
 _NEVER = 1 << 62
@@ -36,6 +36,7 @@ class Leaps:
         self._blocked = False  # the first that waits cannot be admitted until something ends or arrives
         self._in_flight = False
         self._ending: list[Mover] = []
+        self._prompts_count = settings.max_queued_tokens is not None  # the front end refuses by the prompts that are not through
         self._through_prefill = 0
         self._dry = 0
         self._watermark_blocks = settings.watermark_blocks
@@ -46,27 +47,26 @@ class Leaps:
 
     def run(self) -> Outcome:
         """What became of every request."""
-        state, intake = self._state, self._intake
+        state, intake, outcome = self._state, self._intake, self._outcome
         while True:
             arrival = intake.next_ns
-            if not state.running and not len(state.waiting):
+            if not state.running and not state.waiting:
                 if arrival is None:
                     break
                 self._now_ns = max(self._now_ns, self._pace.start_ns(arrival))
             if arrival is not None and arrival <= self._now_ns:
                 self._arrive()
-            quiet = not (state.prefills or self._ending or state.starved or self._through_prefill)
-            if quiet and state.decodes and (self._blocked or not len(state.waiting)):
-                self._leap()
-            if not self._step():
+            quiet = not (state.prefills or state.starved or self._through_prefill)
+            if not (quiet and self._leap()) and not self._step():
                 break
         for mover in (*state.running.values(), *state.waiting.everyone()):
             if mover.mode is Mode.DECODE:
                 mover.tokens = mover.base + state.clock + 1
             mover.life.output_tokens = mover.tokens - mover.prompt
-        self._outcome.rejections = intake.rejections
-        self._outcome.clamped_outputs = intake.clamped
-        return self._outcome
+        outcome.steps, outcome.end_ns = len(outcome.load), state.last_end_ns
+        outcome.rejections = intake.rejections
+        outcome.clamped_outputs = intake.clamped
+        return outcome
 
     def _arrive(self) -> None:
         lives, waiting = self._outcome.lives, self._state.waiting
@@ -76,17 +76,25 @@ class Leaps:
             waiting.add(self._state.arrived(row, output_tokens, life))
         self._blocked = False
 
-    def _leap(self) -> None:
-        """Steps that decide nothing, until one that might: a block too few, an end, an arrival."""
+    def _leap(self) -> bool:
+        """Steps that admit and preempt nobody, until one that might. False if there is none."""
+        state, intake, load = self._state, self._intake, self._outcome.load
+        before = len(load)
+        while state.decodes and (not state.waiting or (self._blocked and not self._ending)):
+            arrival = intake.next_ns
+            if not self._stride(_NEVER if arrival is None else arrival):
+                break
+        return len(load) > before
+
+    def _stride(self, until_ns: int) -> bool:
+        """Steps up to one in which requests end, or after which those hold nothing that did: True where there was such a step."""
         state, outcome, pace, each = self._state, self._outcome, self._pace, self._each_ns
-        buckets, size, ends, add = state.buckets, state.size, state.ends, outcome.load.append
+        buckets, size, ends, add, gaps = state.buckets, state.size, state.ends, outcome.load.append, outcome.gaps
         decodes, base_sum = state.decodes, state.base_sum
         running, waiting = len(state.running), len(state.waiting)
-        arrival = self._intake.next_ns
-        until = _NEVER if arrival is None else arrival
         clock, now, free = state.clock, self._now_ns, state.pool.free
-        first = clock
-        while now < until and clock not in ends:
+        first, last = clock, clock if self._ending else _NEVER
+        while now < until_ns:
             need = len(buckets[clock % size])
             if need > free:
                 break
@@ -97,21 +105,29 @@ class Leaps:
                 now += each
             else:
                 took = pace.step_ns(0, decodes, base_sum + decodes * clock)
-                outcome.gaps[took] += decodes
+                gaps[took] = gaps.get(took, 0) + decodes
                 now += took
+            if clock > last or clock - 1 in ends:
+                break
         steps = clock - first
         if not steps:
-            return
+            return False
         if each:
-            outcome.gaps[each] += decodes * steps
+            gaps[each] += decodes * steps
         state.grow_buckets(first, clock, state.pool.free - free)
-        state.clock, self._now_ns = clock, now
-        state.last_end_ns = outcome.end_ns = now
-        self._dry = 0
-        self._in_flight = self._settings.async_scheduling
-        outcome.steps += steps
         outcome.request_steps += decodes * steps
         outcome.scheduled_tokens += decodes * steps
+        self._dry = 0
+        self._in_flight = self._async
+        ending, self._ending = self._ending, []
+        state.clock = clock - 1
+        self._end_decoding(now)
+        state.clock, self._now_ns, state.last_end_ns = clock, now, now
+        if not self._async:
+            ending, self._ending = self._ending, []
+        if ending:
+            self._settle(ending, 0)
+        return bool(ending or self._ending)
 
     def _step(self) -> bool:
         """One step with whatever it decides. False where nothing will ever happen again."""
@@ -126,7 +142,7 @@ class Leaps:
         outcome.preemptions += plan.preempted
         if plan.preempted:
             self._blocked = False
-        elif len(state.waiting):
+        elif state.waiting:
             self._admit(plan, limit)
         decodes = state.decodes - len(plan.held_back)
         waited, ending = self._in_flight, self._ending
@@ -142,11 +158,12 @@ class Leaps:
             state.clock += 1
         if self._async:
             self._in_flight = scheduled
-            self._settle(ending, through_prefill)
         else:
-            self._settle(self._ending, self._through_prefill)
+            ending, through_prefill = self._ending, self._through_prefill
             self._ending, self._through_prefill = [], 0
             waited = False
+        if ending or through_prefill:
+            self._settle(ending, through_prefill)
         if self._dry > self._dry_steps:
             outcome.stuck = DRY.format(self._dry_steps)
             return False
@@ -157,7 +174,7 @@ class Leaps:
         waiting, pool, size = state.waiting, state.pool, state.size
         longest, most = settings.max_model_len, self._running_limit
         self._blocked = True
-        while len(waiting):
+        while waiting:
             if plan.budget <= 0:
                 self._blocked = False
                 break
@@ -174,11 +191,9 @@ class Leaps:
                 break
             if count > plan.budget:
                 count = plan.budget
-            watermark = self._watermark_blocks if state.running else 0
-            if settings.reserve_full_isl and state.need(mover, min(tokens, longest), hit) + watermark > pool.free:
-                break
             slots = min(hit * size + count, longest)
-            if state.need(mover, slots, hit) + watermark > pool.free:
+            watermark = self._watermark_blocks if state.running else 0
+            if state.need(mover, min(tokens, longest) if settings.reserve_full_isl else slots, hit) + watermark > pool.free:
                 break
             waiting.take()
             state.adopt(mover, hit)
@@ -215,12 +230,10 @@ class Leaps:
             else:
                 prefill += count
                 pairs += attended(count, reached)
-        end = self._now_ns + self._pace.step_ns(prefill, single, kv, pairs)
-        outcome.steps += 1
+        end = self._now_ns + (self._each_ns or self._pace.step_ns(prefill, single, kv, pairs))
         outcome.request_steps += decodes + len(plan.chunks)
         outcome.scheduled_tokens += tokens
         outcome.load.append((self._now_ns, state.pool.free, len(state.running), len(state.waiting)))
-        outcome.end_ns = end
         if decodes:
             self._dry = 0
         for mover in plan.held_back:
@@ -229,19 +242,24 @@ class Leaps:
         if state.starved:
             regular -= self._resume_starved(plan.held_back, end)
         if regular:
-            outcome.gaps[end - state.last_end_ns] += regular
-        if clock in state.ends:
-            for mover in state.ends.pop(clock):
-                if mover.end_clock == clock and mover.mode is Mode.DECODE:
-                    state.stop_decoding(mover)
-                    mover.computed += 1
-                    self._finish(mover, end)
+            gaps, gap = outcome.gaps, end - state.last_end_ns
+            gaps[gap] = gaps.get(gap, 0) + regular
+        self._end_decoding(end)
         for mover, count in plan.chunks:
             mover.computed += count
             if mover.computed == mover.tokens:
                 self._sample(mover, end)
         state.clock = clock + 1
         self._now_ns = state.last_end_ns = end
+
+    def _end_decoding(self, end: int) -> None:
+        """Those whose last token this step computes have it."""
+        state, clock = self._state, self._state.clock
+        for mover in state.ends.pop(clock, ()):
+            if mover.end_clock == clock and mover.mode is Mode.DECODE:
+                state.stop_decoding(mover)
+                mover.computed += 1
+                self._finish(mover, end)
 
     def _resume_starved(self, held_back: list[Mover], end: int) -> int:
         """Those that a step had left out and this one has not: each has its own gap."""
@@ -259,7 +277,8 @@ class Leaps:
         self._dry = 0
         if life.first_token_ns is None:
             life.first_token_ns = end
-            self._through_prefill += mover.prompt
+            if self._prompts_count:
+                self._through_prefill += mover.prompt
         else:
             self._outcome.gaps[end - mover.last_ns] += 1
         state.prefills.remove(mover)
@@ -299,10 +318,10 @@ class Leaps:
         if plan.stuck is not None:
             self._outcome.stuck = f"request {plan.stuck.name} needs more blocks than there are: it preempts itself for ever"
             return False
-        if not state.running and not len(state.waiting):
+        if not state.running and not state.waiting:
             return True
         if arrival is None or self._settings.policy == "fcfs" or state.running:
-            name = state.waiting.first().name if len(state.waiting) else "?"
+            name = state.waiting.first().name if state.waiting else "?"
             self._outcome.stuck = f"request {name} fits in no empty pool: nothing behind it is admitted"
             return False
         self._now_ns = max(self._now_ns + 1, self._pace.start_ns(arrival))

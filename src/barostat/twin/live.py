@@ -13,8 +13,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from barostat.twin.pace import Pace, attended
 from barostat.twin.request import Request
-from barostat.twin.run import Pace, attended
 from barostat.twin.scheduler import Scheduler, Step
 from barostat.twin.settings import Settings
 

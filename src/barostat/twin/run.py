@@ -4,56 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from barostat.twin.intake import Intake
 from barostat.twin.outcome import DRY, Life, Outcome
+from barostat.twin.pace import EverySteps, Pace, attended
 from barostat.twin.request import Request, Row
 from barostat.twin.scheduler import Scheduler, Step
 from barostat.twin.settings import Settings
-
-
-class Pace(Protocol):
-    """How long a step takes, and when the next may start."""
-
-    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
-        """Duration of a step that computes so many prompt tokens and so many requests' next token, reading so many cached tokens.
-
-        `pairs`: of a prompt token and a token up to it, which it attends to.
-        """
-
-    def start_ns(self, arrival_ns: int) -> int:
-        """When an idle engine starts its next step for a request that arrives then."""
-
-    @property
-    def empty_ns(self) -> int:
-        """Duration of a step in which nothing is scheduled because all that runs waits for the step before."""
-
-
-def attended(tokens: int, reached: int) -> int:
-    """Pairs of one of the tokens that a request computes in a step and a token up to it; `reached` tokens are computed after it."""
-    return tokens * reached - tokens * (tokens - 1) // 2
-
-
-@dataclass(frozen=True, slots=True)
-class EverySteps:
-    """Every step takes as long, and steps start at multiples of it: arrival times are step numbers."""
-
-    each_ns: int
-
-    def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
-        """Always the same."""
-        del prefill_tokens, decodes, kv_tokens, pairs
-        return self.each_ns
-
-    def start_ns(self, arrival_ns: int) -> int:
-        """The first multiple at or after the arrival."""
-        return -(-arrival_ns // self.each_ns) * self.each_ns
-
-    @property
-    def empty_ns(self) -> int:
-        """As long as any."""
-        return self.each_ns
 
 
 @dataclass(frozen=True, slots=True)

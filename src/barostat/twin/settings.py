@@ -16,6 +16,8 @@ DEFAULT_VERSION = "0.32.0"
 _LARGEST = 2**31 - 1
 _MOST_BLOCKS = 50_000_000  # ten times what the largest node holds; each is a place in an array
 OLDEST = "0.12.0"  # before it a victim stayed in the step that preempted it
+NEWEST = "0.33.0"
+"""The newest version whose scheduler was read: a later one is taken to decide as it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,14 @@ class Settings:
             need, cap = ceil_div(length_tokens, group.block_tokens), 2 if group.state == "align" else self.admission_cap_blocks(group)
             blocks += need if cap is None else min(need, cap)
         return blocks <= self.usable_blocks
+
+
+def newer_than_read(version: str) -> str:
+    """A sentence where the version is of a later minor than the newest whose decisions are known; else empty."""
+    known, newest = parse_version(version), parse_version(NEWEST)
+    if known is None or newest is None or known.release[:2] <= newest.release[:2]:
+        return ""
+    return f"vLLM {known} is newer than {NEWEST}, the newest whose scheduler is known here: it is taken to decide as {NEWEST} does"
 
 
 def for_version(settings: Settings, version: str = DEFAULT_VERSION) -> Settings:

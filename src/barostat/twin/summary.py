@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate, chain, islice
+from operator import mul
 
 from barostat.twin.intake import NS
 from barostat.twin.outcome import Life, Outcome
@@ -67,22 +70,29 @@ class Summary:
     hit_ratio: float
 
 
-def spread(weighted: Iterable[tuple[float, int]]) -> Spread:
-    """The distribution of values with their counts. A quantile q is the smallest value that at least q of them do not exceed."""
-    ordered = sorted(weighted)
-    total = sum(count for _, count in ordered)
-    if not total:
+def spread_of_counted(counted: Mapping[int, int]) -> Spread:
+    """The distribution, in seconds, of durations in ns with how often each was. Quantiles as in `spread`."""
+    ordered = sorted(counted)
+    if not ordered:
         return Spread(0)
-    wanted = [max(1, math.ceil(q * total)) for q in (0.5, 0.9, 0.95, 0.99)]
-    found: list[float] = []
-    seen = 0
-    for value, count in ordered:
-        seen += count
-        while len(found) < len(wanted) and seen >= wanted[len(found)]:
-            found.append(value)
-    mean = sum(value * count for value, count in ordered) / total
-    p50, p90, p95, p99 = found
-    return Spread(total, mean, p50, p90, p95, p99, ordered[-1][0])
+    values, counts = [duration / NS for duration in ordered], [counted[duration] for duration in ordered]
+    seen = list(accumulate(counts))
+    p50, p90, p95, p99 = (values[bisect_left(seen, place)] for place in _places(seen[-1]))
+    return Spread(seen[-1], sum(map(mul, values, counts)) / seen[-1], p50, p90, p95, p99, values[-1])
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """The distribution of the values. A quantile q is the smallest value that at least q of them do not exceed."""
+    ordered = sorted(values)
+    if not ordered:
+        return Spread(0)
+    p50, p90, p95, p99 = (ordered[place - 1] for place in _places(len(ordered)))
+    return Spread(len(ordered), sum(ordered) / len(ordered), p50, p90, p95, p99, ordered[-1])
+
+
+def _places(total: int) -> list[int]:
+    """Which of so many values in their order are the 50th, 90th, 95th and 99th percentile, counted from 1."""
+    return [max(1, math.ceil(q * total)) for q in (0.5, 0.9, 0.95, 0.99)]
 
 
 def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None, front_s: float = 0.0) -> Summary:
@@ -94,8 +104,8 @@ def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None, fron
     duration_s = max(outcome.end_ns - start_ns, 0) / NS
     good = sum(_is_good(life, asked, front_ns) for life in done)
     produced = sum(life.output_tokens for life in outcome.lives)
-    bins = _bins(outcome, usable_blocks)
-    mean, highest = _usage(outcome, usable_blocks)
+    summed = _summed(outcome, usable_blocks)
+    observed_ns, held = sum(one.length_ns for one in summed), sum(one.held for one in summed)
     return Summary(
         duration_s=duration_s,
         requests=len(outcome.lives) + len(outcome.rejections),
@@ -106,15 +116,13 @@ def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None, fron
         good_per_s=_rate(good, duration_s),
         requests_per_s=_rate(len(done), duration_s),
         output_tokens_per_s=_rate(produced, duration_s),
-        ttft=spread(
-            ((life.first_token_ns - life.arrival_ns + front_ns) / NS, 1) for life in outcome.lives if life.first_token_ns is not None
-        ),
-        itl=spread((gap / NS, count) for gap, count in outcome.gaps.items()),
-        e2e=spread(((life.finished_ns - life.arrival_ns + front_ns) / NS, 1) for life in done if life.finished_ns is not None),
-        queue=spread(((life.admitted_ns - life.arrival_ns) / NS, 1) for life in outcome.lives if life.admitted_ns is not None),
-        usage_mean_ratio=mean,
-        usage_max_ratio=highest,
-        bins=bins,
+        ttft=spread([(life.first_token_ns - life.arrival_ns + front_ns) / NS for life in outcome.lives if life.first_token_ns is not None]),
+        itl=spread_of_counted(outcome.gaps),
+        e2e=spread([(life.finished_ns - life.arrival_ns + front_ns) / NS for life in done if life.finished_ns is not None]),
+        queue=spread([(life.admitted_ns - life.arrival_ns) / NS for life in outcome.lives if life.admitted_ns is not None]),
+        usage_mean_ratio=held / observed_ns / usable_blocks if observed_ns else 0.0,
+        usage_max_ratio=max((one.most for one in summed), default=0) / usable_blocks,
+        bins=tuple(one.bin(usable_blocks) for one in summed if one.length_ns),
         hit_ratio=outcome.cached_tokens / outcome.looked_up_tokens if outcome.looked_up_tokens else 0.0,
     )
 
@@ -133,46 +141,50 @@ def _is_good(life: Life, slo: Slo, front_ns: int) -> bool:
     return (life.finished_ns - life.first_token_ns) / (life.output_tokens - 1) / NS <= slo.itl_s
 
 
-def _spans(outcome: Outcome) -> Iterable[tuple[int, int, int, int, int]]:
-    """(start, end, free blocks, running, waiting): an idle engine between two steps counts as what the step before it left."""
-    for index, (start, free, running, waiting) in enumerate(outcome.load):
-        end = outcome.load[index + 1][0] if index + 1 < len(outcome.load) else outcome.end_ns
-        yield start, end, free, running, waiting
+@dataclass(slots=True)
+class _Summed:
+    """A stretch of the run. `held`, `running`, `waiting`: blocks and requests times ns."""
+
+    at_ns: int
+    length_ns: int = 0
+    held: int = 0
+    most: int = 0
+    running: int = 0
+    waiting: int = 0
+
+    def add(self, length_ns: int, held: int, running: int, waiting: int) -> None:
+        """So long it was like this."""
+        self.length_ns += length_ns
+        self.held += length_ns * held
+        self.running += length_ns * running
+        self.waiting += length_ns * waiting
+        if held > self.most:
+            self.most = held
+
+    def bin(self, usable_blocks: int) -> Bin:
+        """The means."""
+        length = self.length_ns
+        return Bin(
+            self.at_ns / NS, self.held / length / usable_blocks, self.most / usable_blocks, self.running / length, self.waiting / length
+        )
 
 
-def _usage(outcome: Outcome, usable_blocks: int) -> tuple[float, float]:
-    held = total = most = 0
-    for start, end, free, _, _ in _spans(outcome):
-        held += (end - start) * (usable_blocks - free)
-        total += end - start
-        most = max(most, usable_blocks - free)
-    return (held / total / usable_blocks if total else 0.0), most / usable_blocks
-
-
-def _bins(outcome: Outcome, usable_blocks: int) -> tuple[Bin, ...]:
-    if not outcome.load:
-        return ()
-    first = outcome.load[0][0]
+def _summed(outcome: Outcome, usable_blocks: int) -> list[_Summed]:
+    """The run in stretches of one length. An idle engine between two steps counts as what the step before it left."""
+    load = outcome.load
+    if not load:
+        return []
+    first = load[0][0]
     width = max(1, -(-(outcome.end_ns - first) // _BINS))
-    sums: dict[int, list[int]] = {}
-    for start, end, free, running, waiting in _spans(outcome):
-        held = usable_blocks - free
-        at = start
-        while at < end or at == start:
-            index = (at - first) // width
-            until = min(end, first + (index + 1) * width)
-            entry = sums.setdefault(index, [0, 0, 0, 0, 0])
-            length = until - at
-            entry[0] += length
-            entry[1] += length * held
-            entry[2] = max(entry[2], held)
-            entry[3] += length * running
-            entry[4] += length * waiting
-            if until <= at:
-                break
-            at = until
-    return tuple(
-        Bin((first + index * width) / NS, held / length / usable_blocks, most / usable_blocks, running / length, waiting / length)
-        for index, (length, held, most, running, waiting) in sorted(sums.items())
-        if length
-    )
+    found = [_Summed(first)]
+    ends = chain((entry[0] for entry in islice(load, 1, None)), (outcome.end_ns,))
+    for (start, free, running, waiting), end in zip(load, ends, strict=True):
+        held, edge = usable_blocks - free, found[-1].at_ns + width
+        while start >= edge or end > edge:
+            if start < edge:
+                found[-1].add(edge - start, held, running, waiting)
+                start = edge
+            found.append(_Summed(edge))
+            edge += width
+        found[-1].add(end - start, held, running, waiting)
+    return found

@@ -12,7 +12,7 @@ Every quantity has its own random stream: the lengths stay when the rate changes
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from barostat.core.errors import InputError
@@ -31,6 +31,13 @@ _KINDS: dict[str, dict[str, float]] = {
     "closed": {"think": 0.0},
 }
 _MOST = 5_000_000
+_AT_A_TIME = 1000
+_MOST_SAID_TOKENS = 1_000_000_000  # in the prompts of all turns: each is a sequence of ids
+# What lies beyond is no traffic: nearly all requests of an hour at a few instants, nearly all tokens in a few requests.
+_WITHIN = {
+    "cv": (0.01, 20.0, "the deviation of the gaps over their mean: 1 is Poisson, more comes in bursts"),
+    "spread": (0.0, 3.0, "the deviation of a length's logarithm: 0 makes all alike"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +79,29 @@ def parse_spec(text: str) -> Spec:
             raise InputError(f"{name} must be a number, not {number!r}", "--workload") from None
         if not 0 <= values[name] < 1e9:
             raise InputError(f"{name} must be at least 0 and below 1,000,000,000, not {number}", "--workload")
-    if not values["rate"] or not values["minutes"] or values["input"] < 1 or values["output"] < 1 or not values["cv"]:
-        raise InputError("rate, minutes and cv must be above 0, input and output at least 1", "--workload")
-    if values["clients"] < 1 or values["requests"] < 1:
-        raise InputError("clients and requests must be at least 1", "--workload")
-    if kind == "closed" and values["requests"] > _MOST:
-        raise InputError(f"more than {_MOST:,} requests", "--workload")
-    if kind != "closed" and values["rate"] * values["minutes"] * 60 * (values["turns"] if kind == "sessions" else 1) > _MOST:
-        raise InputError(f"more than {_MOST:,} requests", "--workload")
+    _check(kind, values)
     return Spec(kind, *(values[name] for name in _DEFAULTS))
+
+
+def _check(kind: str, values: Mapping[str, float]) -> None:
+    """Errors: InputError for values that are no traffic, or more of it than can be held."""
+    if not values["rate"] or not values["minutes"] or values["input"] < 1 or values["output"] < 1:
+        raise InputError("rate and minutes must be above 0, input and output at least 1", "--workload")
+    for name, (least, most, meaning) in _WITHIN.items():
+        if not least <= values[name] <= most:
+            raise InputError(f"{name} must be {least:g} to {most:g} ({meaning}), not {values[name]:g}", "--workload")
+    if values["clients"] < 1 or values["requests"] < 1 or values["turns"] < 1:
+        raise InputError("clients, requests and turns must be at least 1", "--workload")
+    turns = values["turns"] if kind == "sessions" else 1
+    requests = values["requests"] if kind == "closed" else values["rate"] * values["minutes"] * 60 * turns
+    if requests > _MOST:
+        raise InputError(f"some {requests:,.0f} requests; {_MOST:,} at most", "--workload")
+    said = requests * (values["system"] + values["input"] + turns * values["output"])
+    if kind == "sessions" and said > _MOST_SAID_TOKENS:
+        raise InputError(
+            f"some {said:,.0f} tokens in the prompts of all turns; {_MOST_SAID_TOKENS:,} at most: make sessions fewer or shorter",
+            "--workload",
+        )
 
 
 def make(spec: Spec, seed: int) -> list[Row]:
@@ -89,17 +110,41 @@ def make(spec: Spec, seed: int) -> list[Row]:
         return _sessions(spec, seed)
     if spec.kind == "closed":
         return _closed(spec, seed)
-    arrivals, inputs, outputs, which = (Dice(seed, name) for name in ("arrivals", "input", "output", "long"))
-    shape = 1 / (spec.cv * spec.cv)
-    rows: list[Row] = []
-    at_s = 0.0
+    inputs, outputs = _lengths_dice(seed)
+    arrivals_s = list(_arrivals_s(spec, Dice(seed, "arrivals")))
+    means = [spec.input_tokens] * len(arrivals_s)
+    if spec.share_ratio:
+        thrown = Dice(seed, "long").uniforms(len(means))
+        means = [spec.long_tokens if one < spec.share_ratio else spec.input_tokens for one in thrown]
+    lengths = zip(_lengths(inputs, means, spec), _lengths(outputs, [spec.output_tokens] * len(means), spec), strict=True)
+    return [Row(str(place), at_s, *both) for place, (at_s, both) in enumerate(zip(arrivals_s, lengths, strict=True))]
+
+
+def _lengths_dice(seed: int) -> tuple[Dice, Dice]:
+    return Dice(seed, "input"), Dice(seed, "output")
+
+
+def _arrivals_s(spec: Spec, dice: Dice) -> Iterator[float]:
+    at_s, end_s, rate_per_s = 0.0, spec.minutes * 60, spec.rate_per_s
+    for gap in _gaps(spec.cv, dice):
+        at_s += gap / rate_per_s
+        if at_s >= end_s:
+            return
+        yield at_s
+
+
+def _gaps(cv: float, dice: Dice) -> Iterator[float]:
+    """Without end; 1 on average."""
+    shape = 1 / (cv * cv)
+    while cv != 1:
+        yield dice.gamma(shape) / shape
     while True:
-        gap = arrivals.exponential(1.0) if spec.cv == 1 else arrivals.gamma(shape) / shape
-        at_s += gap / spec.rate_per_s
-        if at_s >= spec.minutes * 60:
-            return rows
-        mean = spec.long_tokens if which.uniform() < spec.share_ratio else spec.input_tokens
-        rows.append(Row(str(len(rows)), at_s, _length(inputs, mean, spec), _length(outputs, spec.output_tokens, spec)))
+        for thrown in dice.uniforms(_AT_A_TIME):
+            yield -math.log1p(-thrown)
+
+
+def _lengths(dice: Dice, means: Sequence[float], spec: Spec) -> list[int]:
+    return [round(length) or 1 for length in dice.lognormals(means, spec.spread)]
 
 
 def _length(dice: Dice, mean: float, spec: Spec) -> int:
@@ -108,8 +153,9 @@ def _length(dice: Dice, mean: float, spec: Spec) -> int:
 
 def _closed(spec: Spec, seed: int) -> list[Row]:
     """The clients' requests in turn: the first of each at once, each other a pause after the answer to the one before."""
-    inputs, outputs, pauses = (Dice(seed, name) for name in ("input", "output", "think"))
-    lengths = [(_length(inputs, spec.input_tokens, spec), _length(outputs, spec.output_tokens, spec)) for _ in range(round(spec.requests))]
+    (inputs, outputs), pauses, count = _lengths_dice(seed), Dice(seed, "think"), round(spec.requests)
+    made = [_lengths(dice, [mean] * count, spec) for dice, mean in ((inputs, spec.input_tokens), (outputs, spec.output_tokens))]
+    lengths = list(zip(*made, strict=True))
     return in_turn(lengths, round(spec.clients), [pauses.exponential(spec.think_s) if spec.think_s else 0.0 for _ in lengths])
 
 

@@ -11,8 +11,8 @@ from barostat.judge.side_by_side import changes, compare, far_off
 from barostat.judge.trials import Made, PartsOf, Trial, run_trial
 from barostat.twin.forms import simulate
 from barostat.twin.latency import LinearPace
+from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
-from barostat.twin.run import EverySteps
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
 from barostat.twin.workload import in_turn, parse_spec

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,56 @@ def test_figures_of_a_card_come_with_an_interval(capsys: pytest.CaptureFixture[s
     report = json.loads(capsys.readouterr().out)
     faster, slower = report["interval"]
     assert faster["itlSeconds"]["p50"] < report["itlSeconds"]["p50"] < slower["itlSeconds"]["p50"]
+
+
+def test_a_page_that_cannot_be_written_is_said_before_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--trace", _trace(tmp_path / "t.jsonl", _rows(1)), "--kv-blocks", "33", "--step-time", "1"]
+    for flag in ("--html", "--steps-out"):
+        assert main([*command, flag, str(tmp_path)]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert f"{flag} {tmp_path}: cannot be written" in printed.err
+    page = tmp_path / "page.html"
+    assert main([*command, "--html", str(page), "--kv-blocks", "1"]) == 2
+    assert not page.exists()
+    page.write_text("before")
+    assert main([*command, "--html", str(page), "--kv-blocks", "1"]) == 2
+    assert page.read_text() == "before"
+
+
+def test_one_of_a_thing_is_not_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"arrival_s": 0, "input_tokens": 100, "output_tokens": 500}, {"arrival_s": 0, "input_tokens": 10, "output_tokens": 0}]
+    page = tmp_path / "page.html"
+    command = ["simulate", "--trace", _trace(tmp_path / "t.jsonl", rows), "--kv-blocks", "33", "--step-time", "1", "--max-model-len", "512"]
+    assert main([*command, "--html", str(page)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("1 request in ")
+    assert "1 output cut to max_model_len" in printed.out
+    assert "left out 1 row with no output" in printed.err
+    assert "1 request in " in page.read_text()
+
+
+def test_a_version_that_nobody_read_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["--trace", _trace(tmp_path / "t.jsonl", _rows(1)), "--kv-blocks", "33", "--step-time", "1"]
+    for verb in (["simulate"], ["what-if", "--set", "max-num-seqs=2"]):
+        for version, told in (("0.33.0", False), ("0.99.0", True)):
+            assert main([*verb, *command, "--engine-version", version]) == 0
+            assert ("vLLM 0.99.0 is newer than 0.33.0" in capsys.readouterr().err) is told
+
+
+def test_a_small_run_loads_little(tmp_path: Path) -> None:
+    trace = _trace(tmp_path / "t.jsonl", _rows(1))
+    code = (
+        "import sys; from barostat.shells.cli.main import main; "
+        f"main(['simulate', '--trace', {trace!r}, '--kv-blocks', '33', '--step-time', '1', '-o', 'json']); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["kind"] == "Simulation"
+    loaded = set(done.stderr.split())
+    assert "barostat.twin.leap" in loaded
+    dear = {"asyncio", "numpy", "ssl", "hashlib", "tempfile", "yaml", "httpx", "rich", "barostat.twin.scheduler", "barostat.core.diagnosis"}
+    assert not loaded & dear
 
 
 def test_the_page_is_whole_and_says_nothing_unescaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from barostat.engines.vllm.log_writer import StartFacts
 from barostat.shells.twin_server.asked import Asked, Reader
 from barostat.shells.twin_server.lengths import OutputLengths
 from barostat.shells.twin_server.serving import Serving
-from barostat.twin.run import EverySteps
+from barostat.twin.pace import EverySteps
 from barostat.twin.settings import KvGroup, Settings
 from barostat.twin.words import Tokenizer
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from barostat.core.errors import InputError
@@ -30,6 +32,26 @@ def test_every_form_is_read(text: str, fault: Fault) -> None:
 )
 def test_what_is_no_fault_is_refused_with_the_forms_there_are(text: str) -> None:
     with pytest.raises(InputError, match="hang@20s"):
+        parse_fault(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("", "no fault is named"),
+        ("fire@3s", "'fire' is no fault"),
+        ("oom", "when is missing: oom@30s"),
+        ("hang@soon", "the moment after @ must be a time such as 20s, 200ms or 1m, not 'soon'"),
+        ("hang@2s+", "the time after + must be a time"),
+        ("oom=3@2s", "oom has a moment and no amount"),
+        ("slow-steps", "how much is missing: slow-steps=3"),
+        ("slow-network=x", "the delay after = must be a time"),
+        ("throttle-cpu=99", "throttle-cpu takes a number from 0.01 to 8, not '99'"),
+        ("slow-steps=nan", "slow-steps takes a number from 0.001 to 1,000,000, not 'nan'"),
+    ],
+)
+def test_what_is_wrong_with_it_comes_first(text: str, wrong: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"--fault {text}: {wrong}")):
         parse_fault(text)
 
 

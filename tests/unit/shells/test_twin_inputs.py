@@ -111,6 +111,14 @@ def test_what_is_wrong_with_our_own_arguments_is_said(arguments: list[str], part
         made(*arguments)
 
 
+def test_a_version_that_nobody_read_is_told(model: str) -> None:
+    for ways in (["--kv-blocks", "400", *PACE], [*CPU, "--", "vllm", "serve", model]):
+        for version, told in (("0.33.0", False), ("0.99.0", True)):
+            found = serving_of(parser().parse_args(["twin", "--engine-version", version, *ways]))
+            assert not isinstance(found, Unstartable)
+            assert any("vLLM 0.99.0 is newer than 0.33.0" in note for note in found[1]) is told
+
+
 @pytest.mark.parametrize("port", ["0", "65536", "-1"])
 def test_a_port_that_is_none_is_said(port: str) -> None:
     with pytest.raises(InputError, match="--port"):

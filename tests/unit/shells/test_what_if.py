@@ -56,6 +56,18 @@ def test_a_wrong_candidate_is_named(wrong: str) -> None:
         _run("--set", wrong)
 
 
+def test_without_a_candidate_it_says_how_to_give_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run() == 0
+    assert "--set NAME=VALUE" in capsys.readouterr().err
+    assert _run("--set", "max-num-seqs=12") == 0
+    assert "--set" not in capsys.readouterr().err
+
+
+def test_a_wrong_candidate_is_told_before_the_engine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", "--from", "http://127.0.0.1:9", "--set", "slots=3"]) == 2
+    assert "--set slots=3" in capsys.readouterr().err
+
+
 BUNDLES = Path(__file__).parents[2] / "data/bundles"
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from barostat.twin.leap import Leaps
+from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.run import EverySteps, Pace, Steps
+from barostat.twin.run import Steps
 from barostat.twin.settings import Behaviour, KvGroup, Policy, Settings
 
 

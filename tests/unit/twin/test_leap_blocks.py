@@ -15,8 +15,9 @@ from tests.unit.twin.test_leap import ByLoad, in_closed_loop, workload
 
 from barostat.twin.leap import Leaps
 from barostat.twin.leap_blocks import BlockLeapState
+from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.run import EverySteps, Pace, Steps
+from barostat.twin.run import Steps
 from barostat.twin.settings import Policy, Settings
 
 

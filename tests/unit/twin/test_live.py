@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from barostat.twin.live import LiveEngine, LiveRequest
+from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
-from barostat.twin.run import EverySteps, Steps
+from barostat.twin.run import Steps
 from barostat.twin.settings import KvGroup, Settings
 
 MS = 10**6

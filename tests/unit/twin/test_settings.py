@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barostat.core.errors import InputError
-from barostat.twin.settings import KvGroup, Settings, check, for_version
+from barostat.twin.settings import NEWEST, KvGroup, Settings, check, for_version, newer_than_read
 
 PLAIN = Settings(kv_blocks=100, max_model_len=1000)
 
@@ -70,3 +70,12 @@ def test_sizes_of_several_groups() -> None:
     assert (settings.hash_tokens, settings.aligned_tokens) == (16, 96)
     assert PLAIN.fits(99 * 16)
     assert not PLAIN.fits(99 * 16 + 1)
+
+
+@pytest.mark.parametrize(
+    ("version", "newer"), [("0.12.0", False), (NEWEST, False), ("0.33.9", False), ("0.34.0", True), ("1.0", True), ("main", False)]
+)
+def test_a_version_that_nobody_read_is_told(version: str, newer: bool) -> None:
+    said = newer_than_read(version)
+    assert bool(said) is newer
+    assert not newer or (version in said and NEWEST in said)

@@ -9,8 +9,9 @@ import pytest
 from barostat.core.errors import InputError
 from barostat.twin.forms import simulate
 from barostat.twin.moving_state import chunk_end
+from barostat.twin.pace import EverySteps
 from barostat.twin.request import Request, Row
-from barostat.twin.run import EverySteps, StepLine, Steps
+from barostat.twin.run import StepLine, Steps
 from barostat.twin.scheduler import Scheduler
 from barostat.twin.settings import KvGroup, Settings, check
 

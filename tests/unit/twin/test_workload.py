@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 
 import pytest
@@ -11,8 +12,8 @@ from barostat.core.errors import InputError
 from barostat.twin.dice import Dice
 from barostat.twin.forms import simulate
 from barostat.twin.latency import LinearPace, StepSample, fit, parse_pace
+from barostat.twin.pace import attended
 from barostat.twin.request import Row
-from barostat.twin.run import attended
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo, summarise
 from barostat.twin.workload import in_turn, make, parse_spec
@@ -22,6 +23,30 @@ def test_streams_are_named_and_repeatable() -> None:
     assert [Dice(1, "a").bits() for _ in range(2)] == [Dice(1, "a").bits()] * 2
     assert Dice(1, "a").bits() != Dice(1, "b").bits()
     assert Dice(1, "a").bits() != Dice(2, "a").bits()
+
+
+def test_many_throws_are_the_throws_one_by_one() -> None:
+    many, single = Dice(5, "lengths"), Dice(5, "lengths")
+    means = [float(mean) for mean in range(1, 400)]
+    assert many.uniforms(100) == [single.uniform() for _ in range(100)]
+    assert many.lognormals(means, 0.6) == [single.lognormal(mean, 0.6) for mean in means]
+    assert many.lognormals(means, 0.0) == means
+    assert many.bits() == single.bits()
+
+
+@pytest.mark.parametrize("text", ["poisson:rate=9", "bursty:rate=9,cv=3", "long-prompts:rate=9,share=0.3", "poisson:rate=9,spread=0"])
+def test_rows_are_thrown_one_quantity_after_the_other(text: str) -> None:
+    """What a seed has made once it makes for ever: each quantity from its own stream, a throw per request."""
+    spec = parse_spec(text)
+    arrivals, inputs, outputs, which = (Dice(11, name) for name in ("arrivals", "input", "output", "long"))
+    at_s = 0.0
+    for row in make(spec, 11):
+        at_s += (arrivals.exponential(1.0) if spec.cv == 1 else arrivals.gamma(spec.cv**-2) / spec.cv**-2) / 9
+        mean = 8000.0 if which.uniform() < spec.share_ratio else 1000.0
+        lengths = [max(1, round(dice.lognormal(of, spec.spread))) for dice, of in ((inputs, mean), (outputs, 200.0))]
+        assert [row.input_tokens, row.output_tokens] == lengths
+        assert row.arrival_s == pytest.approx(at_s, rel=1e-12)
+    assert 600 - row.arrival_s < 3
 
 
 @pytest.mark.parametrize("shape", [0.1, 0.5, 3.0])
@@ -106,6 +131,29 @@ def test_a_client_that_is_refused_comes_back_a_second_later() -> None:
 def test_a_wrong_workload_is_named(text: str) -> None:
     with pytest.raises(InputError, match="--workload"):
         parse_spec(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("bursty:cv=21", "cv must be 0.01 to 20"),
+        ("poisson:cv=1e-9", "not 1e-09"),
+        ("poisson:spread=3.1", "spread must be 0 to 3"),
+        ("sessions:turns=0", "turns must be at least 1"),
+        ("sessions:system=9e8", "make sessions fewer or shorter"),
+        ("poisson:rate=2e4", "some 12,000,000 requests; 5,000,000 at most"),
+    ],
+)
+def test_what_is_no_traffic_is_said_with_what_is(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        parse_spec(text)
+
+
+@pytest.mark.parametrize("text", ["bursty:cv=20,minutes=60", "bursty:cv=0.01", "poisson:spread=3,minutes=60"])
+def test_the_ends_of_what_is_traffic_can_be_made(text: str) -> None:
+    rows = make(parse_spec(text), 4)
+    assert len(rows) > 100
+    assert max(row.input_tokens for row in rows) < 10_000_000
 
 
 def test_the_line_is_found_again() -> None:

@@ -1,6 +1,7 @@
 """The command line: verbs, exit codes, and one clear sentence for everything that can go wrong.
 
-Only argparse is imported here; a verb's own imports happen when it runs, so that `--help` answers at once.
+Only argparse is imported here; a verb is loaded when it is named, and its own imports happen when it runs, so that `--help` and small
+runs answer at once.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message} ({self.prog} --help shows how)\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The argument parser with every verb."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The argument parser with every verb, or with the one that is asked for."""
     top = _Parser(
         prog="barostat",
         description="Keeps vLLM out of KV-cache collapse: sees pressure, names its cause, says what to do.",
@@ -65,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"barostat {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb in VERBS:
+    for verb in VERBS if only is None else (only,):
         module = verb.replace("-", "_")
         importlib.import_module(f"barostat.shells.cli.{module}").add_parser(verbs)
     return top
@@ -73,7 +74,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code. Never raises but for argparse's own SystemExit (status 2, or 0 for --help)."""
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = parser(words[0] if words and words[0] in VERBS else None).parse_args(words)
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from pathlib import Path
@@ -113,11 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.twin.forms import simulate
     from barostat.twin.summary import Slo, summarise
 
-    if arguments.steps_detail and arguments.steps_out is None:
-        raise InputError("goes into the file of --steps-out FILE; say which", "--steps-detail")
-    for name, value in (("--slo-ttft", arguments.slo_ttft), ("--slo-itl", arguments.slo_itl)):
-        if value is not None and not 0 < value < math.inf:
-            raise InputError(f"must be above 0 seconds, not {value:g}", name)
+    _check(arguments)
     live = None
     if (arguments.workload or "").startswith(LIVE):
         from barostat.shells.cli.seen_inputs import look, rows_seen
@@ -145,6 +140,8 @@ def run(arguments: argparse.Namespace) -> int:
     summary = summarise(outcome, settings.usable_blocks, slo, front_of(pace))
     ends = [summarise(simulate(settings, rows, end), settings.usable_blocks, slo, front_of(end)) for end in interval_of(pace)]
     if arguments.output == "json":
+        import json
+
         json.dump(simulation_json(settings, outcome, summary, ends), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
@@ -160,7 +157,39 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if outcome.stuck else 0
 
 
+def _check(arguments: argparse.Namespace) -> None:
+    """Nothing, where what comes out can be written and what counts as good is clear: said before a run, not after it.
+
+    Errors: InputError naming the argument.
+    """
+    from barostat.core.errors import InputError
+
+    if arguments.steps_detail and arguments.steps_out is None:
+        raise InputError("goes into the file of --steps-out FILE; say which", "--steps-detail")
+    for name, value in (("--slo-ttft", arguments.slo_ttft), ("--slo-itl", arguments.slo_itl)):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"must be above 0 seconds, not {value:g}", name)
+    for name, path in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
+        if path is not None:
+            _try_to_open(path, name)
+
+
+def _try_to_open(path: Path, name: str) -> None:
+    """Nothing, where that file can be written; it is left as it was."""
+    from barostat.core.errors import InputError
+
+    try:
+        there = path.exists()
+        path.open("a").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", f"{name} {path}") from None
+
+
 def _writer(file: Any, detail: bool) -> Watch:
+    import json
+
     def watch(line: Any, scheduler: Any) -> None:
         row: dict[str, Any] = {
             "step": line.step,

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from barostat.core.errors import InputError
 from barostat.core.version import parse_version
-from barostat.io.requests_file import read_requests
 from barostat.twin.latency import LinearPace, parse_pace
+from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.run import EverySteps, Pace
-from barostat.twin.settings import DEFAULT_VERSION, KvGroup, Policy, Settings, for_version
-from barostat.twin.workload import make, parse_spec
+from barostat.twin.settings import DEFAULT_VERSION, KvGroup, Policy, Settings, for_version, newer_than_read
 
 _FROM = "from="
 # Our argument -> vLLM's flag, for what the engine's own resolution has to know.
@@ -55,6 +53,8 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
         settings, pace, notes = _planned(arguments)
     else:
         settings = _direct(arguments)
+    if newer := newer_than_read(arguments.engine_version or DEFAULT_VERSION):
+        notes.append(newer)
     if not settings.fits(settings.max_model_len):
         notes.append(
             f"one request of max_model_len {settings.max_model_len} does not fit in {settings.usable_blocks} blocks: "
@@ -116,11 +116,18 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
 
     Errors: InputError.
     """
-    if arguments.workload is not None:
-        return make(parse_spec(arguments.workload), arguments.seed), []
+    from barostat.twin.forms import uncollected
+
     if arguments.hash_block_size is not None and arguments.hash_block_size < 1:
         raise InputError(f"must be at least 1, not {arguments.hash_block_size}", "--hash-block-size")
-    return read_requests(arguments.trace, settings.groups[0].block_tokens, arguments.hash_block_size)
+    with uncollected():
+        if arguments.workload is not None:
+            from barostat.twin.workload import make, parse_spec
+
+            return make(parse_spec(arguments.workload), arguments.seed), []
+        from barostat.io.requests_file import read_requests
+
+        return read_requests(arguments.trace, settings.groups[0].block_tokens, arguments.hash_block_size)
 
 
 def _direct(arguments: argparse.Namespace) -> Settings:

@@ -11,7 +11,7 @@ from barostat.judge.seen_traffic import SeenTraffic
 from barostat.judge.trials import LikeSeen, Load, Made, PartsOf, fitting_duration_s
 from barostat.shells.cli.seen_inputs import look, paces_of
 from barostat.shells.cli.simulate_inputs import engine_of, interval_of, pace_of, rows_of
-from barostat.twin.run import Pace
+from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
 from barostat.twin.workload import parse_spec

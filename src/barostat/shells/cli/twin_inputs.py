@@ -25,8 +25,8 @@ from barostat.shells.cli.simulate_inputs import engine_of, fill_from_limits, pac
 from barostat.shells.twin_server.faults import parse_fault
 from barostat.shells.twin_server.lengths import parse_lengths
 from barostat.shells.twin_server.serving import Serving
-from barostat.twin.run import Pace
-from barostat.twin.settings import DEFAULT_VERSION, Settings
+from barostat.twin.pace import Pace
+from barostat.twin.settings import DEFAULT_VERSION, Settings, newer_than_read
 
 _NAME = "twin"
 _VOCABULARY = 32_000
@@ -77,7 +77,8 @@ def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineV
     made: CapacityPlan | None = None
     if arguments.command or arguments.model_config is not None:
         fill_from_limits(arguments)
-        made, notes = _planned(arguments)
+        made = _planned(arguments)
+        notes = [newer] if (newer := newer_than_read(str(version))) else []
         settings = _switched(settings_of_plan(made), made.request.config, arguments)
         pace = _pace(arguments, made, notes)
         config = made.request.config
@@ -131,7 +132,7 @@ def _positive(value: float, name: str) -> float:
     return value
 
 
-def _planned(arguments: argparse.Namespace) -> tuple[CapacityPlan, list[str]]:
+def _planned(arguments: argparse.Namespace) -> CapacityPlan:
     """The plan of that engine."""
     parser = argparse.ArgumentParser()
     plan_verb.add_arguments(parser)
@@ -147,7 +148,7 @@ def _planned(arguments: argparse.Namespace) -> tuple[CapacityPlan, list[str]]:
     request = plan_inputs.asked(asked).request
     if arguments.kv_blocks is not None:
         request = replace(request, measured=Measured("--kv-blocks", blocks=arguments.kv_blocks))
-    return plan(request), []
+    return plan(request)
 
 
 def _switched(settings: Settings, config: EngineConfig, arguments: argparse.Namespace) -> Settings:

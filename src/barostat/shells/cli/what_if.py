@@ -28,6 +28,8 @@ each --set is one candidate; what it does not name stays as it is today
 exit codes: 0 compared, 1 an engine would be stuck for ever, 2 usage or something needed was not seen, 4 unreachable or not vLLM
 """
 
+_NO_CANDIDATE = "only today is shown: say what to try beside it with --set NAME=VALUE, such as --set max-num-seqs=48"
+
 
 def add_parser(verbs: Any) -> None:
     """Add the verb."""
@@ -54,6 +56,8 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate every candidate and print them side by side."""
+    if not arguments.candidates:
+        print(f"barostat: {_NO_CANDIDATE}", file=sys.stderr)
     if arguments.source is not None:
         return _run_from(arguments)
     if arguments.trace is None and arguments.workload is None:
@@ -97,16 +101,23 @@ def _run_from(arguments: argparse.Namespace) -> int:
     from barostat.shells.cli.simulate_inputs import engine_of
     from barostat.shells.cli.situation import situation
     from barostat.shells.what_if_report import side_by_side, what_if_json
+    from barostat.twin.settings import newer_than_read
     from barostat.twin.summary import Slo
 
     if not 1 <= arguments.runs <= 100:
         raise InputError("must be 1 to 100", f"--runs {arguments.runs}")
+    for name in arguments.candidates:
+        with_changes(arguments, name)  # a wrong one is told before the engine is looked at
     now = situation(arguments, Slo(arguments.slo_ttft, arguments.slo_itl))
     versions = 1 if arguments.trace is not None else arguments.runs
     candidates = [("today", now.settings)]
-    candidates += [(name, engine_of(with_changes(arguments, name)).settings) for name in arguments.candidates]
-    shown = [compare(name, settings, now.load, now.slo, now.paces, versions) for name, settings in candidates]
     notes = list(now.notes)
+    for name in arguments.candidates:
+        changed = with_changes(arguments, name)
+        candidates.append((name, engine_of(changed).settings))
+        newer = newer_than_read(changed.engine_version or "")
+        notes += [newer] if newer and newer not in notes else []
+    shown = [compare(name, settings, now.load, now.slo, now.paces, versions) for name, settings in candidates]
     off = far_off(shown[0], now.measured) if now.traffic is not None else ()
     if off:
         notes.append(f"the twin of today's engine is far from what was measured in {', '.join(off)}: trust differences less than they look")

@@ -25,7 +25,7 @@ from barostat.engines.vllm.log_writer import CORE, line, traceback
 from barostat.shells.twin_server.faults import Throttle
 from barostat.shells.twin_server.serving import Serving
 from barostat.twin.live import LiveEngine, LiveRequest, Tick
-from barostat.twin.run import Pace
+from barostat.twin.pace import Pace
 from barostat.twin.words import Answer
 
 _STOOD_STILL_NS = 500_000_000

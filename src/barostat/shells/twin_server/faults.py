@@ -13,6 +13,7 @@ Times count from when the server listens.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from barostat.core.errors import InputError
 
 Name = Literal["oom", "kill", "hang", "slow-steps", "slow-network", "throttle-cpu"]
 _MOMENTS, _AMOUNTS = ("oom", "kill", "hang"), ("slow-steps", "slow-network", "throttle-cpu")
+_EXAMPLES = {"slow-steps": "3", "slow-network": "200ms", "throttle-cpu": "0.2"}
+_FORMS = "oom@30s, kill@30s, hang@20s, hang@20s+15s, slow-steps=3, slow-network=200ms, throttle-cpu=0.2"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)?")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
 _PERIOD_S = 0.1
@@ -49,32 +52,44 @@ def parse_fault(text: str) -> Fault:
     body, at, moment = text.partition("@")
     name, equals, amount = body.partition("=")
     at_text, plus, for_text = moment.partition("+")
-    at_s = _seconds(at_text) if at else 0.0
-    for_s = _seconds(for_text) if plus else None
-    wrong = InputError("oom@30s, kill@30s, hang@20s, hang@20s+15s, slow-steps=3, slow-network=200ms, throttle-cpu=0.2", f"--fault {text}")
-    if at_s is None or (plus and for_s is None):
-        raise wrong
-    if name in _MOMENTS and at and not equals:
+    try:
+        if name not in _MOMENTS + _AMOUNTS:
+            raise ValueError(f"{name!r} is no fault" if name else "no fault is named")
+        at_s = _seconds(at_text, "the moment after @") if at else 0.0
+        for_s = _seconds(for_text, "the time after +") if plus else None
+        if name in _AMOUNTS:
+            return Fault(name, at_s, for_s, _amount(name, amount))  # type: ignore[arg-type]
+        if equals:
+            raise ValueError(f"{name} has a moment and no amount, so nothing goes after =")
+        if not at:
+            raise ValueError(f"when is missing: {name}@30s")
         return Fault(name, at_s, for_s)  # type: ignore[arg-type]
-    if name in _AMOUNTS and equals:
-        value = _seconds(amount) if name == "slow-network" else _positive(amount)
-        if value is None or (name == "throttle-cpu" and not 0.01 <= value <= 8):
-            raise wrong
-        return Fault(name, at_s, for_s, value)  # type: ignore[arg-type]
-    raise wrong
+    except ValueError as error:
+        raise InputError(f"{error}; there are {_FORMS}", f"--fault {text}") from None
 
 
-def _positive(text: str) -> float | None:
+def _amount(name: str, text: str) -> float:
+    """How much of it. Errors: ValueError with what is wrong."""
+    if not text:
+        raise ValueError(f"how much is missing: {name}={_EXAMPLES[name]}")
+    if name == "slow-network":
+        return _seconds(text, "the delay after =")
+    least, most = (0.01, 8.0) if name == "throttle-cpu" else (0.001, 1e6)
     try:
         value = float(text)
     except ValueError:
-        return None
-    return value if 0 < value < 1e6 else None
+        value = math.nan
+    if not least <= value <= most:
+        raise ValueError(f"{name} takes a number from {least:g} to {most:,.0f}, not {text!r}")
+    return value
 
 
-def _seconds(text: str) -> float | None:
+def _seconds(text: str, what: str) -> float:
+    """Errors: ValueError with what is wrong."""
     found = _DURATION.fullmatch(text)
-    return float(found[1]) * _UNIT_S[found[2]] if found else None
+    if found is None:
+        raise ValueError(f"{what} must be a time such as 20s, 200ms or 1m, not {text!r}")
+    return float(found[1]) * _UNIT_S[found[2]]
 
 
 class Throttle:

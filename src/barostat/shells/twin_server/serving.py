@@ -8,7 +8,7 @@ from barostat.core.version import EngineVersion
 from barostat.engines.vllm.log_writer import StartFacts
 from barostat.shells.twin_server.faults import Fault
 from barostat.shells.twin_server.lengths import OutputLengths
-from barostat.twin.run import Pace
+from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
 
 
