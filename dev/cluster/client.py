@@ -9,7 +9,6 @@ with cluster.workspace("surge") as space:
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dev.cluster.kubectl import Kubectl, KubectlError
-from dev.cluster.workloads import PORT, Manifest
+from dev.cluster.workloads import PORT, Manifest, as_list
 
 Seen = TypeVar("Seen")
 POLL_S = 0.5
@@ -131,7 +130,7 @@ class Workspace:
 
     def apply(self, manifests: Sequence[Manifest]) -> None:
         """The objects are as the manifests say."""
-        self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)}))
+        self.kubectl("apply", "-f", "-", stdin=as_list(manifests))
 
     def get(self, what: str) -> Any:
         """An object ("deploy/vllm") or a list's items ("pods"), as JSON."""

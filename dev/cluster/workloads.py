@@ -9,6 +9,7 @@ Both come with a Service of the same name. The image may be another (BAROSTAT_VL
 from __future__ import annotations
 
 import copy
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,6 +85,11 @@ def twin(
     container["resources"] = {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": limits}
     del pod["volumes"], container["volumeMounts"]
     return [deployment, service]
+
+
+def as_list(manifests: Sequence[Manifest]) -> str:
+    """The objects as one document for `kubectl apply -f -`."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)})
 
 
 def only(manifests: Sequence[Manifest], kind: str) -> Manifest:

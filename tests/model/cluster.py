@@ -32,6 +32,7 @@ from barostat.remedy.acts import (
     Refused,
     ReleaseHome,
     ScaleHome,
+    UndoRollout,
     WriteLimits,
 )
 from barostat.remedy.plan import Strategy
@@ -39,6 +40,8 @@ from barostat.remedy.state import HomeAs
 
 PENDING, STARTING, READY = 0, 1, 2
 OLD = "old"
+ROLLOUT = "rollout"
+"""Owner of what a stuck rollout made: the newest ReplicaSet, while home's template is the one that was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class World(NamedTuple):
     """Everything outside the machine.
 
     `ended`: the plan that ended last on home; `parents`: what each plan found there. `acted`: the present run has changed something.
-    `told_`: the machine was told that the facts allow the plan, and that the change is proved.
+    `told_`: the machine was told that the facts allow the plan, and that the change is proved. `rollout`: one was under way when it began.
     """
 
     replicas: int
@@ -124,6 +127,7 @@ class World(NamedTuple):
     disturbed: str = ""
     told_confirmed: bool = False
     told_proved: bool = False
+    rollout: bool = False
 
 
 Broken = tuple[str, ...]
@@ -131,7 +135,10 @@ Broken = tuple[str, ...]
 
 
 def begin(setting: Setting) -> World:
-    """Every replica serves the old version."""
+    """Every replica serves the old version; of a stuck rollout, the one before it, and what it added does not."""
+    if setting.strategy == "stuck-rollout":
+        pods = tuple(Pod(f"h{index}", "home", setting.levers[0], READY, True, True, True) for index in range(setting.replicas))
+        return World(setting.replicas, OLD, (*pods, Pod("x0", ROLLOUT, OLD, STARTING, True, False, False)), rollout=True)
     pods = tuple(Pod(f"h{index}", "home", OLD, READY, True, True, True) for index in range(setting.replicas))
     return World(setting.replicas, OLD, pods)
 
@@ -185,7 +192,9 @@ def settle(world: World) -> tuple[World, Broken]:
     for index, version in world.spares:
         if not any(pod.owner == f"spare-{index}" for pod in pods):
             pods.append(Pod(f"s{index}", f"spare-{index}", version, PENDING, False, False, False))
-    made = {"home", "", *(f"spare-{index}" for index, _ in world.spares)}
+    if world.rollout and world.template == OLD and not any(pod.owner == ROLLOUT for pod in pods):
+        pods.append(Pod("x0", ROLLOUT, OLD, PENDING, True, False, False))
+    made = {"home", "", *((ROLLOUT,) if world.template == OLD else ()), *(f"spare-{index}" for index, _ in world.spares)}
     for pod in [pod for pod in pods if pod.owner not in made]:
         pods.remove(pod)
         if pod.serves or pod.busy:
@@ -257,6 +266,10 @@ def perform(world: World, setting: Setting, claim: Claim, request: Request, vers
         case PatchTemplate(back):
             if world.replicas or any(pod.owner == "home" for pod in world.pods):
                 return world, Refused("home owns a pod")
+            return world._replace(template=OLD if back else version), None
+        case UndoRollout(back):
+            if not back and any(pod.owner == ROLLOUT and pod.stage == READY for pod in world.pods):
+                return world, Refused("the rollout is not stuck")
             return world._replace(template=OLD if back else version), None
         case WriteLimits(back):
             return world._replace(limits=OLD if back else version), None

@@ -31,6 +31,9 @@ FULL: dict[str, Setting] = {
     "two replicas, two spare GPUs, one lever; crashes, strays": Setting(replicas=2, gpus=4, levers=ONE, others=(), aborts=False),
     "one replica, one spare GPU, two levers; everything": Setting(replicas=1, gpus=2),
     "one replica, one spare GPU, one lever; handed off and resumed": Setting(replicas=1, gpus=2, levers=ONE, strays=False, resumes=True),
+    "three replicas, a stuck rollout; everything, handed off and resumed": Setting(
+        strategy="stuck-rollout", levers=ONE, others=("template", "claim", "rival"), resumes=True
+    ),
     "two replicas and one more, two levers; everything": Setting(replicas=2, gpus=3, strategy="scale-out"),
 }
 _CALM = Setting(replicas=2, gpus=3, levers=ONE, others=(), aborts=False, crashes=False, attempts=1)
@@ -38,6 +41,9 @@ SMALL: dict[str, Setting] = {
     "one replica, one spare GPU; crashes, strays": replace(_CALM, replicas=1, gpus=2, crashes=True),
     "two replicas, one spare GPU; other people": replace(_CALM, others=("template", "rival")),
     "two replicas, in place; aborts": replace(_CALM, gpus=2, strategy="in-place", aborts=True),
+    "two replicas, a stuck rollout; everything": replace(
+        _CALM, strategy="stuck-rollout", others=("template", "rival"), crashes=True, aborts=True
+    ),
     "one replica and one more; crashes, strays": replace(_CALM, replicas=1, gpus=2, strategy="scale-out", crashes=True),
 }
 LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 11)} | {

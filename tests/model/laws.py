@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.model.cluster import OLD, Broken, Request, Setting, World, find, home_serving, serving
+from tests.model.cluster import OLD, ROLLOUT, Broken, Request, Setting, World, find, home_serving, serving
 
 from barostat.remedy.acts import (
     Act,
@@ -17,6 +17,7 @@ from barostat.remedy.acts import (
     PutBack,
     ReleaseHome,
     ScaleHome,
+    UndoRollout,
     WriteLimits,
 )
 from barostat.remedy.state import State
@@ -104,13 +105,15 @@ def _covered(act: Act, back: bool, record: State | None) -> bool:
             return DeletePod(slot) in undo
         case PatchTemplate():
             return PatchTemplate(back=True) in undo
+        case UndoRollout():
+            return UndoRollout(back=True) in undo
         case WriteLimits():
             return WriteLimits(back=True) in undo
     return True
 
 
 def _touches_home(act: Act) -> bool:
-    return isinstance(act, Detach | ScaleHome | PatchTemplate)
+    return isinstance(act, Detach | ScaleHome | PatchTemplate | UndoRollout)
 
 
 def _rotation(before: World, act: Act, name: str) -> Broken:
@@ -123,6 +126,8 @@ def _rotation(before: World, act: Act, name: str) -> Broken:
         return (f"L9: {pod.name} is deleted in rotation, or while nobody waited for its requests",)
     if isinstance(act, PatchTemplate) and any(found.owner == "home" for found in before.pods):
         return ("L9: home's template is written while it owns replicas",)
+    if isinstance(act, UndoRollout) and any(found.owner == ROLLOUT and found.serves for found in before.pods):
+        return ("L9: a rollout is undone while a replica of it serves",)
     return ()
 
 
@@ -133,7 +138,8 @@ def of_end(world: World, setting: Setting, state: State) -> Broken:
     broken: list[str] = []
     if state.phase in ("Done", "RolledBack", "Refused"):
         ours = world.claim is not None and world.claim.plan >= 0
-        left = [f"spare {index}" for index, _ in world.spares] + [pod.name for pod in world.pods if pod.owner != "home"]
+        belongs = ("home", ROLLOUT) if world.template == OLD else ("home",)
+        left = [f"spare {index}" for index, _ in world.spares] + [pod.name for pod in world.pods if pod.owner not in belongs]
         more = 1 if setting.strategy == "scale-out" and state.phase == "Done" else 0
         if ours or left or world.replicas != setting.replicas + more:
             broken.append(f"{state.phase}: left behind: {', '.join(left) or 'a claim or a number of replicas'}")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from tests.model.cluster import Setting, World, home_serving
+from tests.model.cluster import READY, ROLLOUT, Setting, World, home_serving
 
-from barostat.core.change import Change, pressure_relieved
-from barostat.remedy.plan import Bounds, Plan, Target
+from barostat.core.change import Change, ChangeKind, pressure_relieved
+from barostat.remedy.plan import Bounds, Plan, Strategy, Target
 from barostat.remedy.precheck import Facts
 
 AGAIN = 3
 """Plans that are tried one after the other: each lever once, and the first once more, which the budget must refuse."""
+
+
+KINDS: dict[Strategy, ChangeKind] = {"scale-out": "replicas", "stuck-rollout": "revision"}
 
 
 def plan_of(setting: Setting, number: int) -> Plan:
@@ -21,7 +24,7 @@ def plan_of(setting: Setting, number: int) -> Plan:
         target=Target("apps/v1", "Deployment", "inference", "vllm", "u-1"),
         cause="kv-preemption-thrash",
         lever=lever,
-        change=Change("replicas" if setting.strategy == "scale-out" else "argument", f"--{lever}", None, "1"),
+        change=Change(KINDS.get(setting.strategy, "argument"), f"--{lever}", None, "1"),
         expectation=pressure_relieved(),
         strategy=setting.strategy,
         replicas=setting.replicas,
@@ -46,6 +49,7 @@ def facts_of(world: World, setting: Setting) -> Facts:
         rollout_age_s=1e9,
         template="as-found" if world.disturbed != "template" else "another",
         rollout_complete=True,
+        rollout_stuck=not any(pod.owner == ROLLOUT and pod.stage == READY for pod in world.pods),
         replicas=world.replicas,
         serving=home_serving(world),
         spare_schedulable=True,

@@ -61,6 +61,16 @@ class Expectation:
     sustained_s: float = 120.0
 
 
+HARM = (
+    Expect("pod_restarts", "no-more", essential=False),
+    Expect("log_gpu_oom", "no-more", essential=False),
+    Expect("rejections_in_window", "holds", essential=False),
+    Expect("errors_in_window", "holds", essential=False),
+    Expect("generation_tokens_per_s", "rises", -0.1, essential=False),
+)
+"""What no change under load may bring."""
+
+
 def pressure_relieved(ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0) -> Expectation:
     """What a lever against KV pressure promises: nothing is preempted, latency within its level or well below what it was, no harm.
 
@@ -68,14 +78,44 @@ def pressure_relieved(ttft_p99_s: float | None = None, itl_p99_s: float | None =
     """
     calm = Expect("preemptions_per_s", "zero", 0.01)
     itl = Expect("itl_mean_s", "falls", 0.1) if itl_p99_s is None else Expect("itl_p99_s", "below", itl_p99_s)
-    harm = [
-        Expect("kv_usage_ratio", "below", 0.97, essential=False, unless=(calm,)),
-        Expect("pod_restarts", "no-more", essential=False),
-        Expect("log_gpu_oom", "no-more", essential=False),
-        Expect("rejections_in_window", "holds", essential=False),
-        Expect("errors_in_window", "holds", essential=False),
-        Expect("generation_tokens_per_s", "rises", -0.1, essential=False),
-    ]
+    harm = [Expect("kv_usage_ratio", "below", 0.97, essential=False, unless=(calm,)), *HARM]
     if ttft_p99_s is not None:
         harm.append(Expect("ttft_p99_s", "below", ttft_p99_s, essential=False))
     return Expectation((calm, itl, *harm), sustained_s=sustained_s)
+
+
+def queue_shortened(ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0) -> Expectation:
+    """What a lever against queueing promises: fewer wait, or first tokens within their level; nothing is preempted for it, no harm.
+
+    Units: the levels in seconds, None where none is set.
+    """
+    proof = Expect("waiting_requests", "falls", 0.3) if ttft_p99_s is None else Expect("ttft_p99_s", "below", ttft_p99_s)
+    harm = [Expect("preemptions_per_s", "below", 0.05, essential=False), *HARM]
+    if itl_p99_s is not None:
+        harm.append(Expect("itl_p99_s", "below", itl_p99_s, essential=False))
+    return Expectation((proof, *harm), sustained_s=sustained_s)
+
+
+_ANSWERS = (Expect("health_ok", "above", 0.99), Expect("scrape_ok", "above", 0.99))
+
+
+def comes_up(replicas: int, sustained_s: float = 30.0) -> Expectation:
+    """What is promised for a workload that does not serve: the replica with the change answers and goes on answering.
+
+    `replicas`: of the workload before. There was no load to hold against: a replica of it has to be there, that is all.
+    """
+    loops = Expect("pod_crash_looping", "zero", essential=False)
+    harm = (loops, Expect("log_gpu_oom", "no-more", essential=False))
+    return Expectation((*_ANSWERS, *harm), ("replicas_wanted",), 0.5 / max(1, replicas), sustained_s)
+
+
+def stays_up(sustained_s: float = 120.0) -> Expectation:
+    """What is promised for one that serves and ends again and again: it answers under the load, does not end, and is no slower."""
+    return Expectation((*_ANSWERS, *HARM), sustained_s=sustained_s)
+
+
+def gives_tokens(replicas: int, sustained_s: float = 60.0) -> Expectation:
+    """What is promised for one that hangs: tokens come again."""
+    tokens = Expect("generation_tokens_per_s", "above", 0.1)
+    restarts = Expect("pod_restarts", "no-more", essential=False)
+    return Expectation((*_ANSWERS, tokens, restarts), ("replicas_wanted",), 0.5 / max(1, replicas), sustained_s)

@@ -1,8 +1,7 @@
 """From the words of a next step to one change, and from a change to the pod template that holds it.
 
 --max-num-seqs 48, --enable-prefix-caching, remove --swap-space 4      argument, variable or line of a config file (flag surgery)
-resources: {limits: {memory: 12Gi}}                                    memory of the engine's container, limit and request alike
-volumes: [... sizeLimit: 1Gi ...]                                      the volume behind /dev/shm
+resources: {limits: {memory: 12Gi}}, volumes: [... sizeLimit: 1Gi]     what pod_spec_change.py changes
 kubectl rollout undo ...                                               the template of the revision before
 replicas: 3                                                            one replica more (one at a time)
 request: {maxOutputTokens: 512}, edge: {kvTokenBudget: 9216}           a limit of the limits file
@@ -22,14 +21,12 @@ from barostat.core.change import Change
 from barostat.core.config import ConfigScalar
 from barostat.core.diagnosis import NextStep
 from barostat.judge.flag_surgery import NotChanged, set_flag
-from barostat.platform.objects import Object, mapping, objects, text
-from barostat.platform.pods import engine_container
+from barostat.judge.pod_spec_change import asked_of_pod_spec, with_pod_spec
+from barostat.platform.objects import Object, mapping
 
-MEMORY, SHM, REVISION, REPLICAS = "memory", "/dev/shm", "revision", "replicas"
+REVISION, REPLICAS = "revision", "replicas"
 _FLAG = re.compile(r"^(--[a-z][\w-]*)(?:[ =](\S+))?$")
 _REMOVE = re.compile(r"^remove (--[a-z][\w-]*)")
-_MEMORY = re.compile(r"memory: (\d+(?:\.\d+)?(?:Ki|Mi|Gi|Ti)?)\b")
-_SHM = re.compile(r"sizeLimit: (\d+(?:Mi|Gi))")
 _LIMIT = re.compile(r"^(request|edge): \{(\w+): ([\d.]+)\}$")
 _ADDED_BY_REPLICA_SET = "pod-template-hash"
 
@@ -49,12 +46,9 @@ def change_of(
     if words.startswith("replicas: "):
         return Change("replicas", REPLICAS, str(replicas), str(replicas + 1))
     if words.startswith("kubectl rollout undo"):
-        return Change("revision", REVISION, *revision) if revision is not None else NotChanged("there is no revision to go back to")
-    if step.lever == "host-memory-limit":
-        return _memory(template, words)
-    if step.lever == "shm-size":
-        size = _SHM.search(words)
-        return Change("pod-spec", SHM, _shm_now(template), size[1]) if size else NotChanged("the size is not told")
+        return Change("revision", REVISION, *revision) if revision is not None else NotChanged("no revision with other pods is kept")
+    if (found := asked_of_pod_spec(step, template)) is not None:
+        return found
     if (gone := _REMOVE.match(words)) is not None:
         return asked_for(gone[1], None, template, config_maps, switch=False)
     if (flag := _FLAG.match(words)) is not None:
@@ -85,7 +79,7 @@ def changed_template(
             found = set_flag(template, change.name, value, config_maps=config_maps or {}, template_only=True)
             return found if isinstance(found, NotChanged) else found.template
         case "pod-spec":
-            return _with_memory(template, change.value) if change.name == MEMORY else _with_shm(template, change.value)
+            return with_pod_spec(change, template)
         case "revision":
             if revision is None:
                 return NotChanged(f"revision {change.value} is not kept any more")
@@ -103,63 +97,6 @@ def _scalar(value: str) -> ConfigScalar:
 def _is_switch(bare: str) -> bool:
     name = canonical_name(bare.removeprefix("no-"))
     return name in FLAGS and (bare.startswith("no-") or name.startswith(("enable_", "enforce_", "disable_", "async_")))
-
-
-def _memory(template: Object, words: str) -> Change | NotChanged:
-    size = _MEMORY.search(words)
-    container = engine_container(template)
-    if size is None or container is None:
-        return NotChanged("the present limit is not recorded, so the new one cannot be told")
-    return Change("pod-spec", MEMORY, container.limits.get("memory"), size[1])
-
-
-def _shm_now(template: Object) -> str | None:
-    for volume in objects(template, "spec", "volumes"):
-        mounted = any(
-            text(mount, "name") == text(volume, "name") and text(mount, "mountPath").rstrip("/") == SHM
-            for item in objects(template, "spec", "containers")
-            for mount in objects(item, "volumeMounts")
-        )
-        if mounted:
-            return text(volume, "emptyDir", "sizeLimit") or None
-    return None
-
-
-def _engine(template: dict[str, Any]) -> dict[str, Any]:
-    container = engine_container(template)
-    name = container.name if container is not None else ""
-    found: dict[str, Any] = next(item for item in template["spec"]["containers"] if item.get("name") == name)
-    return found
-
-
-def _with_memory(template: Object, value: str | None) -> Object:
-    new: dict[str, Any] = copy.deepcopy(dict(template))
-    resources = _engine(new).setdefault("resources", {})
-    for kind in ("limits", "requests"):
-        if value is None:
-            resources.get(kind, {}).pop("memory", None)
-        else:
-            resources.setdefault(kind, {})["memory"] = value
-    return new
-
-
-def _with_shm(template: Object, value: str | None) -> Object:
-    """An emptyDir in memory of that size is mounted at /dev/shm: the one that is there, or a new one."""
-    new: dict[str, Any] = copy.deepcopy(dict(template))
-    engine, spec = _engine(new), new["spec"]
-    mount = next((found for found in engine.get("volumeMounts") or [] if str(found.get("mountPath", "")).rstrip("/") == SHM), None)
-    if mount is None:
-        taken = {text(volume, "name") for volume in objects(new, "spec", "volumes")}
-        name = next(name for name in ("shm", "dev-shm", "barostat-shm") if name not in taken)
-        engine.setdefault("volumeMounts", []).append({"name": name, "mountPath": SHM})
-        spec.setdefault("volumes", []).append({"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": value}})
-        return new
-    for volume in spec.get("volumes") or []:
-        if volume.get("name") == mount.get("name"):
-            for source in [key for key in volume if key != "name"]:
-                del volume[source]
-            volume["emptyDir"] = {"medium": "Memory"} | ({"sizeLimit": value} if value else {})
-    return new
 
 
 def service_labels(template: Object, selector: Object, services: Iterable[Object]) -> dict[str, str]:

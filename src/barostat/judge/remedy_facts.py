@@ -10,7 +10,7 @@ from barostat.core.diagnosis import CauseName
 from barostat.core.limits import RemedyLimits
 from barostat.core.window import Window
 from barostat.judge.remedy_change import digest, separable
-from barostat.judge.remedy_scene import ALL_PODS, Seen
+from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision, is_stuck, since_of_revision
 from barostat.levers import levers
 from barostat.platform.objects import condition, mapping, name_of, text
 from barostat.platform.placing import disruption_minimum, placeable, quota_left, rollout_complete
@@ -55,6 +55,7 @@ def facts(seen: Seen, plan: Plan, earlier: Sequence[State] | None, limits: Remed
         burn_window_s=limits.burn_window_seconds if limits.burn_window_seconds is not None else BURN_WINDOW_S,
         template=digest(seen.template),
         rollout_complete=rollout_complete(home),
+        rollout_stuck=None if "replicasets" not in lists else is_stuck(home, lists["replicasets"], rollout_complete(home)),
         replicas=seen.replicas,
         serving=seen.serving(),
         spare_schedulable=None if placed is None else placed[0],
@@ -87,15 +88,19 @@ def fits(plan: Plan, window: Window) -> bool:
         return False
     name = canonical_name(plan.change.name)
     if plan.change.kind not in ("argument", "config-file") or name not in FLAGS:
-        return lever is not None or plan.change.kind in ("argument", "environment")
+        return lever is not None or plan.lever == ROLLBACK or plan.change.kind in ("argument", "environment")
     return plan.change.value is None or known_flag(name, window.version) != "absent"
 
 
 def rollout_age_s(seen: Seen) -> float:
-    """Of the last rollout that could be undone: infinite where it was the first, or our own change."""
+    """Of the last rollout that could be undone: infinite where it was the first, our own change, or only restarts came after the first."""
     template = digest(seen.template)
     if text(seen.home, "metadata", "annotations", PATCHED).endswith(f"#{template}"):
         return math.inf
+    since = since_of_revision(seen.home, seen.lists.get("replicasets", []))
+    if since is not None:
+        former = former_revision(seen.home, seen.lists.get("replicasets", []))
+        return math.inf if former is None else max(0.0, seen.at - since)
     ages = []
     for window in seen.windows().values():
         found = window.fresh("rollout_age_s")

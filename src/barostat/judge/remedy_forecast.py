@@ -28,6 +28,8 @@ QUIET_PER_S = 0.01
 LONGEST_S = 900.0
 _SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
 _WATERMARKS = (0.02, 0.05, 0.1, 0.15)
+TRIED = ("max-num-active-seqs", "max-num-seqs", "watermark")
+"""The levers whose values the twin can try."""
 _FIELDS = {"max_num_active_seqs": "max_num_active_seqs", "max_num_seqs": "max_num_seqs", "watermark": "watermark_ratio"}
 
 

@@ -10,25 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from barostat.core.change import Change, Expect, Expectation, pressure_relieved
-from barostat.core.diagnosis import CauseName, NextStep, ReplicaReport
+from barostat.core.change import Change
+from barostat.core.diagnosis import NextStep, ReplicaReport
 from barostat.core.limits import RemedyLimits, ServiceLevel, ServingLimits
 from barostat.core.window import Window
 from barostat.judge.flag_surgery import NotChanged
 from barostat.judge.fleet import badness
 from barostat.judge.remedy_change import asked_for, change_of, changed_template, digest
 from barostat.judge.remedy_facts import ENDED, ROLLBACK, spare_place
-from barostat.judge.remedy_forecast import best
-from barostat.judge.remedy_scene import Seen, revisions
+from barostat.judge.remedy_forecast import TRIED, best
+from barostat.judge.remedy_promise import promise, promise_of_rollback
+from barostat.judge.remedy_scene import Seen, former_revision, is_stuck, revisions
 from barostat.levers import levers
 from barostat.platform.objects import mapping, name_of, text
+from barostat.platform.placing import rollout_complete
 from barostat.platform.pods import engine_container
 from barostat.remedy.plan import Autonomy, Bounds, Plan, Strategy, Target
-from barostat.remedy.verify import baseline
 from barostat.twin.summary import Slo
-
-DOWN: tuple[CauseName, ...] = ("bad-config", "host-oom", "kv-pool-too-small", "gpu-oom")
-UP_SUSTAINED_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +72,11 @@ def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None) -> Planned | 
     worst = max(sick, key=lambda replica: badness(replica.diagnosis))
     if worst.name not in windows:
         return NoPlan(f"{worst.name} has no readings")
-    worst, forecast = _forecast(seen, worst, windows[worst.name], limits)
-    chosen = _asked(seen, wish, worst) if wish.lever else _first(seen, worst)
+    chosen = _chosen(seen, wish, worst)
+    forecast: tuple[str, ...] = ()
+    if not isinstance(chosen, NoPlan) and "=" not in wish.lever and chosen[0] in TRIED:
+        worst, forecast = _forecast(seen, worst, windows[worst.name], limits)
+        chosen = _chosen(seen, wish, worst)
     if isinstance(chosen, NoPlan):
         return chosen
     lever, change, because, passed = chosen
@@ -86,7 +87,10 @@ def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None) -> Planned | 
     strategy = _strategy(seen, wish, change, serving, remedy)
     if isinstance(strategy, NoPlan):
         return replace(strategy, passed_over=passed)
-    expectation, former = _promise(change, worst, windows[worst.name], limits, wish, seen.replicas)
+    slo = limits.spec.slo if limits is not None else ServiceLevel()
+    expectation, former = promise(
+        worst.diagnosis.cause, change, windows[worst.name], slo, replicas=seen.replicas, sustained_s=wish.sustained_s
+    )
     container = engine_container(seen.template)
     metadata = mapping(seen.home, "metadata")
     return Planned(
@@ -141,6 +145,10 @@ def _forecast(seen: Seen, worst: ReplicaReport, window: Window, limits: ServingL
     return replace(worst, next=(*rest[:place], chosen, *rest[place:])), told
 
 
+def _chosen(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
+    return _asked(seen, wish, worst) if wish.lever else _first(seen, worst)
+
+
 def _first(seen: Seen, worst: ReplicaReport) -> Chosen | NoPlan:
     """The first next step that can be carried out here."""
     passed: list[str] = []
@@ -177,8 +185,7 @@ def _asked(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
 
 
 def _change(seen: Seen, step: NextStep) -> Change | NotChanged:
-    kept = revisions(seen.home, seen.lists.get("replicasets", []))
-    pair = (str(kept[-1][0]), str(kept[-2][0])) if len(kept) > 1 else None
+    pair = former_revision(seen.home, seen.lists.get("replicasets", []))
     config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
     return change_of(step, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair)
 
@@ -195,6 +202,11 @@ def _strategy(seen: Seen, wish: Wish, change: Change, serving: int, remedy: Reme
         if change.value != str(seen.replicas + 1):
             return NoPlan(f"replicas are added one at a time: {seen.replicas + 1} is the next number")
         return "scale-out"
+    done = rollout_complete(seen.home)
+    if change.kind == "revision" and is_stuck(seen.home, seen.lists.get("replicasets", []), done):
+        return "stuck-rollout"
+    if not done:
+        return NoPlan("a rollout is under way or paused: let it end, or undo it (--lever undo-rollout, where none of its replicas serves)")
     floor = remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
     kept = min(serving, seen.replicas - 1)
     place = spare_place(seen)
@@ -212,33 +224,6 @@ def _strategy(seen: Seen, wish: Wish, change: Change, serving: int, remedy: Reme
         )
         return NoPlan(f"no node takes a spare replica ({place[1]}); {more}")
     return "spare"
-
-
-def _promise(
-    change: Change, worst: ReplicaReport, window: Window, limits: ServingLimits | None, wish: Wish, replicas: int
-) -> tuple[Expectation, tuple[tuple[str, float], ...]]:
-    """What is expected, and the figures that it is held against."""
-    serves = window.fresh("scrape_ok") is not None and window["scrape_ok"].last > 0
-    if worst.diagnosis.cause in DOWN and not serves:
-        up = Expectation(
-            (
-                Expect("health_ok", "above", 0.99),
-                Expect("scrape_ok", "above", 0.99),
-                Expect("pod_crash_looping", "zero", essential=False),
-                Expect("log_gpu_oom", "no-more", essential=False),
-            ),
-            load_signals=("replicas_wanted",),
-            load_ratio=0.5 / max(1, replicas),
-            sustained_s=min(UP_SUSTAINED_S, wish.sustained_s),
-        )
-        return up, (("replicas_wanted", float(replicas)),)
-    slo = limits.spec.slo if limits is not None else None
-    expectation = pressure_relieved(
-        slo.ttft_p99_seconds if slo is not None else None, slo.itl_p99_seconds if slo is not None else None, wish.sustained_s
-    )
-    if change.kind == "replicas":
-        expectation = replace(expectation, load_ratio=expectation.load_ratio * replicas / (replicas + 1))
-    return expectation, baseline(expectation, window)
 
 
 def limits_after(plan: Plan, replica: ReplicaReport, window: Window, held: ServingLimits | None) -> Mapping[str, str]:
@@ -264,7 +249,7 @@ def limits_after(plan: Plan, replica: ReplicaReport, window: Window, held: Servi
 def rollback_plan(seen: Seen, done: Plan, wish: Wish) -> Plan | NoPlan:
     """The plan that takes a change back that is in force: a person wants it, so no cause has to be found again.
 
-    What it has to prove is that the replicas still answer under the load.
+    What it has to prove is that the replicas still answer under the load, where there is any.
     """
     serving = seen.serving()
     if serving is None:
@@ -278,12 +263,7 @@ def rollback_plan(seen: Seen, done: Plan, wish: Wish) -> Plan | NoPlan:
     strategy = _strategy(seen, wish, change, serving, RemedyLimits())
     if isinstance(strategy, NoPlan):
         return strategy
-    windows = list(seen.windows().values())
-    expectation = Expectation(
-        (Expect("scrape_ok", "above", 0.99), Expect("pod_restarts", "no-more", essential=False)),
-        load_ratio=0.5,
-        sustained_s=wish.sustained_s,
-    )
+    expectation, former = promise_of_rollback(list(seen.windows().values()), replicas=seen.replicas, sustained_s=wish.sustained_s)
     return replace(
         done,
         id=wish.id,
@@ -294,7 +274,7 @@ def rollback_plan(seen: Seen, done: Plan, wish: Wish) -> Plan | NoPlan:
         strategy=strategy,
         replicas=seen.replicas,
         serving=min(serving, seen.replicas),
-        baseline=baseline(expectation, windows[0]) if windows else (),
+        baseline=former,
         template=digest(seen.template),
         because=f"takes incident {done.id} back",
         autonomy=wish.autonomy,

@@ -11,7 +11,7 @@ from barostat.core.window import Window
 from barostat.judge.assemble import windows
 from barostat.judge.recording import Recording
 from barostat.judge.remedy_change import selecting
-from barostat.platform.objects import Object, count, mapping, name_of, objects, text, value
+from barostat.platform.objects import Object, count, instant, mapping, name_of, objects, text, value
 from barostat.platform.owner import Owner, owners
 
 ALL_PODS = "all pods"
@@ -96,6 +96,45 @@ def revisions(home: Object, sets: Iterable[Object]) -> list[tuple[int, Object]]:
         if _owned(item, uid) and isinstance(number, str) and number.isdigit():
             found.append((int(number), item))
     return sorted(found, key=lambda entry: entry[0])
+
+
+def former_revision(home: Object, sets: Iterable[Object]) -> tuple[str, str] | None:
+    """(the present revision, the one to go back to): of those whose pods differ, what serves, else the newest. None where there is none.
+
+    A restart, labels and annotations make a revision and no difference.
+    """
+    kept = revisions(home, sets)
+    if not kept:
+        return None
+    present, current = kept[-1]
+    older = [(number, item) for number, item in reversed(kept[:-1]) if _pod_of(item) != _pod_of(current)]
+    serves = [entry for entry in older if count(entry[1], "status", "readyReplicas")]
+    return (str(present), str((serves or older)[0][0])) if older else None
+
+
+def since_of_revision(home: Object, sets: Iterable[Object]) -> float | None:
+    """When the pods of the present revision were first rolled out as they are, where they were restarted since; else None."""
+    kept = revisions(home, sets)
+    alike: list[Object] = []
+    for _, item in reversed(kept):
+        if _pod_of(item) != _pod_of(kept[-1][1]):
+            break
+        alike.append(item)
+    return instant(alike[-1], "metadata", "creationTimestamp") if len(alike) > 1 else None
+
+
+def is_stuck(home: Object, sets: Iterable[Object], rollout_complete: bool) -> bool:
+    """A rollout is under way and not paused; none of its pods is Ready, and those of the revision to go back to are."""
+    kept = revisions(home, sets)
+    pair = former_revision(home, sets)
+    if rollout_complete or pair is None or value(home, "spec", "paused") is True:
+        return False
+    ready = {str(number): count(item, "status", "readyReplicas") or 0 for number, item in kept}
+    return ready[pair[0]] == 0 and ready[pair[1]] > 0
+
+
+def _pod_of(item: Object) -> Object:
+    return mapping(item, "spec", "template", "spec")
 
 
 def _owned(item: Object, uid: str) -> bool:

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from barostat.catalog.vllm_flags import canonical_name
-from barostat.judge.flag_surgery import Surgery
-from barostat.platform.objects import Object, mapping, name_of, text
+from barostat.core.change import Change
+from barostat.judge.flag_surgery import NotChanged, Surgery
+from barostat.judge.pod_spec_change import with_pod_spec
+from barostat.platform.objects import Object, mapping, name_of, objects, text
 from barostat.platform.owner import Owner
+from barostat.platform.pods import engine_container
 
 Form = Literal["values", "manifest", "autoscaler"]
 _STACK_KEYS = {
@@ -58,6 +61,39 @@ def source_patch(owner: Owner, workload: Object, surgery: Surgery) -> SourcePatc
         _then(owner),
         certain=owner.kind in ("argo-cd", "flux-kustomization"),
     )
+
+
+def manifest_patch(owner: Owner, workload: Object, change: Change) -> SourcePatch | None:
+    """A change of the pod that is no setting of the engine, for the manifest; None where it does not change the template."""
+    before = mapping(workload, "spec", "template")
+    after = with_pod_spec(change, before)
+    container = engine_container(before)
+    if isinstance(after, NotChanged) or container is None:
+        return None
+    old, new = ({text(item, "name"): item for item in objects(found, "spec", "containers")}[container.name] for found in (before, after))
+    pod = _changed(mapping(before, "spec"), mapping(after, "spec"), but="containers")
+    if inner := _changed(old, new):
+        pod = {"containers": [{"name": container.name, **inner}], **pod}
+    identity = {"apiVersion": text(workload, "apiVersion") or "apps/v1", "kind": text(workload, "kind") or "Deployment"}
+    metadata = {"name": name_of(workload), "namespace": text(workload, "metadata", "namespace")}
+    document = {**identity, "metadata": metadata, "spec": {"template": {"spec": pod}}}
+    return SourcePatch("manifest", owner.source, document, _then(owner), certain=owner.kind in ("argo-cd", "flux-kustomization"))
+
+
+def _changed(before: Object, after: Object, but: str = "") -> dict[str, Any]:
+    """The keys that differ, at their new values; null for one that is gone."""
+    return {key: after.get(key) for key in dict.fromkeys([*after, *before]) if key != but and after.get(key) != before.get(key)}
+
+
+def former_release(owner: Owner) -> str:
+    """How whoever ships the workload goes back to what it shipped before."""
+    match owner.kind:
+        case "helm":
+            return f"helm rollback {owner.name} -n {owner.namespace}"
+        case "argo-cd" | "flux-kustomization" | "flux-helm-release":
+            return f"revert the last change in {owner.source}; {_then(owner).replace('commit it, then ', 'then ')}"
+        case _:
+            return f"go back to the former version in {owner.source} and deploy as usual"
 
 
 def least_replicas(owner: Owner, replicas: int) -> SourcePatch | None:

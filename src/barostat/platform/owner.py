@@ -9,6 +9,7 @@ Source: Helm 3 (meta.helm.sh annotations), Argo CD 2.7 to 3.5 (resource tracking
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,7 +24,10 @@ _INSTANCE = ("argocd.argoproj.io/instance",)
 _TRACKING = "argocd.argoproj.io/tracking-id"
 _SKIP = "argocd.argoproj.io/skip-reconcile"
 _KEDA_PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
+_DIRECTIONS, _OFF = ("scaleUp", "scaleDown"), "Disabled"
 _OWN_KINDS = ("apps", "batch", "")
+PAUSED = "barostat.dev/paused"
+"""On a workload: the owners that were told to leave it alone, and what hands it back to each, as JSON."""
 _TOOLS: tuple[tuple[str, str, str], ...] = (
     ("terraform", "Terraform", "the Terraform configuration"),
     ("hashicorp", "Terraform", "the Terraform configuration"),
@@ -136,8 +140,10 @@ def _argo(workload: Object, applications: list[Object]) -> list[Owner]:
     on = "automated" in mapping(application, "spec", "syncPolicy") and automated.get("enabled") is not False
     heals = on and automated.get("selfHeal") is True
     skipped = text(application, "metadata", "annotations", _SKIP) == "true"
+    # Its automated sync was switched off for us; what is synced by hand from the start is not paused by that.
+    skipped = skipped or (not on and ("Application", namespace, name) in _paused(workload))
     if skipped:
-        because += ", which is paused (skip-reconcile)"
+        because += ", which is paused"
     else:
         because += ", which undoes drift by itself (selfHeal)" if heals else ", which undoes it at the next sync"
     return [
@@ -146,6 +152,16 @@ def _argo(workload: Object, applications: list[Object]) -> list[Owner]:
             _argo_source(application), paused=skipped, switch=_argo_switch(application, namespace, name, automated, on=on),
         )
     ]  # fmt: skip
+
+
+def _paused(workload: Object) -> set[tuple[str, str, str]]:
+    """Kind, namespace and name of the owners that the workload's mark says are paused for it."""
+    try:
+        entries = json.loads(text(workload, "metadata", "annotations", PAUSED) or "[]")
+    except (ValueError, RecursionError):
+        return set()
+    found = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return {(text(entry, "kind"), text(entry, "namespace"), text(entry, "name")) for entry in found}
 
 
 def _argo_source(application: Object) -> str:
@@ -304,26 +320,44 @@ def _autoscalers(workload: Object, hpas: list[Object], scaled: list[Object]) -> 
 
 def _autoscaler(workload: Object, item: Object, keda: str) -> Owner:
     name, namespace = name_of(item), text(item, "metadata", "namespace")
-    pause: Mapping[str, Any]
     switch: Switch | None = None
     if keda:  # its ScaledObject could not be read: a write to the HPA would not last either
         because = f"HPA {name} of KEDA's ScaledObject {keda} sets the replicas by itself"
-        pause = {"metadata": {"annotations": {_KEDA_PAUSED[0]: "true"}}}
+        pause: Mapping[str, Any] = {"metadata": {"annotations": {_KEDA_PAUSED[0]: "true"}}}
         switch = Switch("keda.sh/v1alpha1", "ScaledObject", namespace, keda, pause, {"metadata": {"annotations": {_KEDA_PAUSED[0]: None}}})
         return Owner("keda", keda, namespace, "replicas", "at-once", because, f"ScaledObject {keda}", switch=switch)
     least, most = count(item, "spec", "minReplicas"), count(item, "spec", "maxReplicas")
     now = count(workload, "spec", "replicas")
-    held = now == 0 or (least is not None and least == most == now)
     because = f"HPA {name} sets the replicas by itself, between {1 if least is None else least} and {most}"
+    held = now == 0 or _is_held(item, now)
     if held:
-        because = f"HPA {name} {'is off while the workload asks for 0 replicas' if now == 0 else f'is held at {now}'}"
+        because = f"HPA {name} {'is off while the workload asks for 0 replicas' if now == 0 else 'is told to leave the replicas alone'}"
     if now:
-        pause = {"spec": {"minReplicas": now, "maxReplicas": now}}
-        resume = {"spec": {"minReplicas": least, "maxReplicas": most}}
-        switch = Switch("autoscaling/v2", "HorizontalPodAutoscaler", namespace, name, pause, resume, f"it is held at {now} replicas")
+        switch = _hpa_switch(item, namespace, name, now)
     return Owner(
         "hpa", name, namespace, "replicas", "no" if held else "at-once", because, f"minReplicas and maxReplicas of HPA {name}", held, switch
     )
+
+
+def _hpa_switch(item: Object, namespace: str, name: str, now: int) -> Switch:
+    """Neither up nor down by its metrics, and with bounds that one replica fewer or more does not meet: they hold without metrics.
+
+    At 0 replicas it is off by itself.
+    """
+    least, most = count(item, "spec", "minReplicas"), count(item, "spec", "maxReplicas")
+    behavior = value(item, "spec", "behavior")
+    former = {key: behavior.get(key) for key in _DIRECTIONS} if isinstance(behavior, Mapping) else None
+    pause = {"minReplicas": 1, "maxReplicas": max(most or 1, now + 1), "behavior": {key: {"selectPolicy": _OFF} for key in _DIRECTIONS}}
+    resume = {"minReplicas": least, "maxReplicas": most, "behavior": former}
+    note = "it scales neither up nor down"
+    return Switch("autoscaling/v2", "HorizontalPodAutoscaler", namespace, name, {"spec": pause}, {"spec": resume}, note)
+
+
+def _is_held(item: Object, now: int | None) -> bool:
+    """True where it cannot act while the replicas are one fewer, or one more, than now."""
+    off = all(text(item, "spec", "behavior", key, "selectPolicy") == _OFF for key in _DIRECTIONS)
+    least, most = count(item, "spec", "minReplicas"), count(item, "spec", "maxReplicas")
+    return off and least in (None, 1) and now is not None and most is not None and most > now
 
 
 def _managers(workload: Object, beginning: str = "") -> list[str]:

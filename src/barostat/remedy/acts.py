@@ -36,7 +36,7 @@ class ClaimHome:
     """Home's annotation `barostat.dev/claim` is this claim.
 
     Fits: no claim, and a home as the plan found it, its `barostat.dev/ended` (the plan's parent) included; a claim of this incident with a
-    lower epoch; this very one. Else Conflict.
+    lower epoch; this very one. Else Conflict. A later run's is Done when nothing that an earlier one sent can still arrive.
     """
 
 
@@ -128,8 +128,8 @@ class Detach:
 class PutBack:
     """Home has `replicas` replicas again, this pod among them if it is missed.
 
-    Attached: nothing to do. Detached and home lacks a Ready one: its labels are as they were, it is adopted, and in rotation if it is
-    Ready. Detached and home is whole without it: it is deleted.
+    Attached: only the key is written. Detached and home lacks a Ready one: its labels are as they were, it is adopted, and in rotation if
+    it is Ready. Detached and home is whole without it: it is drained, as long as the plan allows, and deleted.
     """
 
     slot: str
@@ -183,6 +183,17 @@ class PatchTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class UndoRollout:
+    """Home's template is again that of the revision whose pods serve, while a rollout is stuck; the controllers do the rest.
+
+    Refused while a pod of the newest revision serves: the controllers would delete it in rotation. `back`: the template that was stuck, as
+    it was found; Refused where the rollout may take away replicas that serve.
+    """
+
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WriteLimits:
     """The target's limits (ConfigMap) are the plan's; `back`: the former ones."""
 
@@ -196,7 +207,7 @@ class Observe:
 
 Act = (
     Gather | ClaimHome | ReleaseHome | CreateSpare | AwaitSpare | DeleteSpare | JoinRotation | LeaveRotation | PickReplica | PickSurplus
-    | Detach | PutBack | ScaleHome | AwaitHome | AwaitDrained | DeletePod | PatchTemplate | WriteLimits | Observe
+    | Detach | PutBack | ScaleHome | AwaitHome | AwaitDrained | DeletePod | PatchTemplate | UndoRollout | WriteLimits | Observe
 )  # fmt: skip
 
 READS = (Gather, AwaitSpare, PickReplica, PickSurplus, AwaitHome, AwaitDrained, Observe)

@@ -8,7 +8,7 @@ from typing import Literal
 from barostat.core.change import Change, Expectation
 from barostat.core.diagnosis import CauseName
 
-Strategy = Literal["spare", "in-place", "scale-out", "edge-only"]
+Strategy = Literal["spare", "in-place", "scale-out", "stuck-rollout", "edge-only"]
 Autonomy = Literal["recommend", "act"]
 OnDrainBound = Literal["cut", "roll-back"]
 
@@ -95,7 +95,7 @@ class Plan:
     @property
     def starts(self) -> int:
         """Engine starts until home runs the change: each replica once as a spare and once in home; one where one is added."""
-        return {"edge-only": 0, "scale-out": 1}.get(self.strategy, 2 * self.replicas)
+        return {"edge-only": 0, "scale-out": 1, "stuck-rollout": 0}.get(self.strategy, 2 * self.replicas)
 
     def spare_name(self, index: int) -> str:
         """The name of a spare Deployment: the same for the same plan, within Kubernetes' 63 characters."""
@@ -128,6 +128,8 @@ def lint(plan: Plan) -> tuple[str, ...]:
         wrong.append("only limits can be changed at the edge alone")
     if (plan.strategy == "scale-out") != (plan.change.kind == "replicas"):
         wrong.append("the number of replicas is changed by scaling out, and nothing else is")
+    if plan.strategy == "stuck-rollout" and plan.change.kind != "revision":
+        wrong.append("a stuck rollout is undone, and nothing else is changed then")
     if plan.strategy == "scale-out" and plan.max_replicas is not None and plan.replicas >= plan.max_replicas:
         wrong.append(f"{plan.replicas} replicas are asked for, at most {plan.max_replicas} are allowed")
     if plan.strategy != "edge-only":

@@ -20,6 +20,7 @@ class Facts:
     `cause`, `evidence_at`: the diagnosis made anew, and the instant of its newest evidence. `bad_nodes`: of the target's pods, with the
     reason. `rollout_age_s`: of the last rollout; infinite for none known. `owner`, `autoscaler`: who would revert or fight a write; empty
     for nobody, or suspended. `quota_left`: replicas that quotas still allow. `claim`: whose change is in flight on home; empty for none.
+    `rollout_stuck`: one is under way, none of its replicas serves, and those of the revision before it do.
     `separable`: every Service that selects home's pods does so by a label that can be taken off, and at least one does.
     """
 
@@ -32,6 +33,7 @@ class Facts:
     burn_window_s: float = 7200.0
     template: str | None = None
     rollout_complete: bool | None = None
+    rollout_stuck: bool | None = None
     replicas: int | None = None
     serving: int | None = None
     spare_schedulable: bool | None = None
@@ -103,7 +105,11 @@ def _home_as_planned(facts: Facts, plan: Plan) -> Verdict:
     return _verdict(same, "home is as the plan found it", "the Deployment is not as the plan found it: somebody changed it since")
 
 
-def _rollout_complete(facts: Facts, _plan: Plan) -> Verdict:
+def _rollout_complete(facts: Facts, plan: Plan) -> Verdict:
+    if plan.strategy == "stuck-rollout":
+        return _verdict(
+            facts.rollout_stuck is True, "the rollout that is undone is stuck: none of its replicas serves", "the rollout is not stuck"
+        )
     return _verdict(facts.rollout_complete is True, "no rollout is under way", "a rollout is under way or paused")
 
 
@@ -133,11 +139,12 @@ def _spare_schedulable(facts: Facts, plan: Plan) -> Verdict:
 def _quota_allows(facts: Facts, plan: Plan) -> Verdict:
     needed = 1 if plan.gpus_needed else 0
     left = facts.quota_left or 0
-    return _verdict(left >= needed, f"the quota leaves room for {left} more", f"the quota leaves room for {left} more, {needed} is needed")
+    return _verdict(left >= needed, "quotas leave room for it", f"the quota leaves room for {left} more, {needed} is needed")
 
 
 def _disruption_budget(facts: Facts, plan: Plan) -> Verdict:
-    minimum = facts.disruption_minimum or 0
+    """Where fewer serve already than it asks for, at least they go on."""
+    minimum = min(facts.disruption_minimum or 0, plan.serving)
     return _verdict(
         plan.kept_in_rotation >= minimum,
         f"the disruption budget asks for {minimum}",
@@ -155,7 +162,9 @@ def _no_owner(facts: Facts, _plan: Plan) -> Verdict:
     return _verdict(not facts.owner, "nobody reverts a write", f"{facts.owner} would revert a write: the change belongs in its source")
 
 
-def _separable(facts: Facts, _plan: Plan) -> Verdict:
+def _separable(facts: Facts, plan: Plan) -> Verdict:
+    if plan.strategy == "stuck-rollout":
+        return Present("no replica that serves is touched", ())
     return _verdict(
         facts.separable is True,
         "a replica leaves every Service by its labels",

@@ -28,6 +28,7 @@ from barostat.remedy.acts import (
     PutBack,
     ReleaseHome,
     ScaleHome,
+    UndoRollout,
     WriteLimits,
 )
 from barostat.remedy.plan import Plan
@@ -65,6 +66,9 @@ def program(plan: Plan) -> tuple[Step, ...]:
         return (claim, Step("Changing", WriteLimits(), (WriteLimits(back=True),)), Step("Verifying", Observe()), release)
     if plan.strategy == "scale-out":
         return (claim, *_add(plan), Step("Verifying", Observe()), release)
+    if plan.strategy == "stuck-rollout":
+        undo = Step("Changing", UndoRollout(), (UndoRollout(back=True),), commits=True)
+        return (claim, undo, Step("Promoting", AwaitHome(plan.replicas)), release)
     first: tuple[Step, ...]
     proof: tuple[Step, ...]
     if plan.strategy == "spare":

@@ -19,6 +19,7 @@ _STRATEGIES = {
     "spare": "with a spare: never fewer replicas in rotation than now",
     "in-place": "in place: one replica less in rotation while each is replaced",
     "scale-out": "one replica more",
+    "stuck-rollout": "the template alone: no replica of the rollout serves, and those that serve stay",
     "edge-only": "limits only: no replica is touched",
 }
 
@@ -54,30 +55,64 @@ def checks_text(facts: Facts, plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def source_text(seen: Seen, plan: Plan, owner: Owner, reach: str) -> str:
-    """Who would undo a write, and the patch for where the change belongs."""
-    import yaml
+def source_text(seen: Seen, plan: Plan, owner: Owner) -> str:
+    """Why nothing is written, and the patch for where the change belongs; of an autoscaler that only stands in the way, what pauses it."""
+    if owner.over == "replicas" and plan.change.kind != "replicas":
+        return _in_the_way(owner, plan)
+    because = f"refused: {owner.because}; a write of ours would not last. The change belongs in {owner.source}:"
+    return f"{because}\n{patch_text(seen, plan, owner)}"
 
+
+def patch_text(seen: Seen, plan: Plan, owner: Owner) -> str:
+    """The plan's change as a patch of what the owner keeps, with the place and the step after it."""
     from barostat.judge.flag_surgery import Surgery, set_flag
-    from barostat.judge.source_patch import least_replicas, source_patch
+    from barostat.judge.source_patch import former_release, least_replicas, manifest_patch, source_patch
     from barostat.platform.objects import name_of
 
-    lines = [f"refused: {owner.because}; a write of ours would not last. The change belongs in {owner.source}:"]
     found = None
-    if owner.over == "replicas" and reach == "replicas":
+    if plan.change.kind == "revision":
+        return f"  {former_release(owner)}"
+    if plan.change.kind == "replicas":
         found = least_replicas(owner, plan.replicas + 1)
+    elif plan.change.kind == "pod-spec":
+        found = manifest_patch(owner, seen.home, plan.change)
     elif plan.change.kind in ("argument", "environment", "config-file"):
         maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
         value: Any = plan.change.value
         value = value == "true" if value in ("true", "false") else value
         surgery = set_flag(seen.template, plan.change.name, value, config_maps=maps)
-        found = source_patch(owner, seen.home, surgery) if isinstance(surgery, Surgery) and owner.over == "everything" else None
-    if found is None:
-        lines.append(f"  {plan.change}")
-        return "\n".join(lines)
-    lines += [
-        f"# {found.where}",
-        yaml.safe_dump(json.loads(json.dumps(found.document)), sort_keys=False, width=140).rstrip(),
-        f"# {found.then}",
+        found = source_patch(owner, seen.home, surgery) if isinstance(surgery, Surgery) else None
+    return f"  {plan.change}" if found is None else f"# {found.where}\n{_yaml(found.document)}\n# {found.then}"
+
+
+def _in_the_way(owner: Owner, plan: Plan) -> str:
+    """An autoscaler would undo the steps, not the change: what pauses it, and what hands it back."""
+    lines = [
+        f"refused: {owner.because}. While replicas are replaced there is one fewer for a moment, and it would fill them up.",
+        f"The change itself does not touch it ({plan.change}).",
     ]
-    return "\n".join(lines)
+    if owner.switch is None:
+        return "\n".join(lines)
+    switch = owner.switch
+    identity = {"apiVersion": switch.api_version, "kind": switch.kind, "metadata": {"name": switch.name, "namespace": switch.namespace}}
+    return "\n".join(
+        [
+            *lines,
+            "--pause-owner pauses it for the incident and hands it back after; by hand:",
+            f"# {switch}: {switch.note}",
+            _yaml(_document(identity, switch.pause)),
+            "# and back",
+            _yaml(_document(identity, switch.resume)),
+        ]
+    )
+
+
+def _document(identity: dict[str, Any], patch: Any) -> dict[str, Any]:
+    """The patch beside the object's name."""
+    return {**identity, **patch, "metadata": {**identity["metadata"], **patch.get("metadata", {})}}
+
+
+def _yaml(document: Any) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, width=140)).rstrip()

@@ -66,6 +66,8 @@ def test_pod_specs_and_revisions() -> None:
         Change("argument", "--max-num-seqs", "64", "48"),
         Change("pod-spec", "memory", "8Gi", "12Gi"),
         Change("pod-spec", "/dev/shm", "1Gi", "8Gi"),
+        Change("pod-spec", "enableServiceLinks", None, "false"),
+        Change("pod-spec", "startupProbe", None, '{"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 10}'),
     ],
 )
 def test_a_change_and_its_reverse_give_the_template_back(change: Change) -> None:
@@ -76,6 +78,56 @@ def test_a_change_and_its_reverse_give_the_template_back(change: Change) -> None
     back = changed_template(change.reversed(), there)
     assert not isinstance(back, NotChanged)
     assert digest(back) == digest(former)
+
+
+@pytest.mark.parametrize(
+    ("resources", "now"),
+    [
+        ({"limits": {"memory": "700Mi"}, "requests": {"memory": "500Mi", "cpu": "1"}}, "700Mi (request 500Mi)"),
+        ({"limits": {"memory": "700Mi"}}, "700Mi (request none)"),
+        ({"requests": {"memory": "1Gi"}}, "none (request 1Gi)"),
+        ({}, None),
+    ],
+)
+def test_limit_and_request_come_back_as_they_were(resources: dict[str, Any], now: str | None) -> None:
+    former = template()
+    former["spec"]["containers"][0]["resources"] = resources
+    change = of("resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}", former, "host-memory-limit")
+    assert change == Change("pod-spec", "memory", now, "12Gi")
+    there = changed_template(change, former)
+    assert not isinstance(there, NotChanged)
+    assert there["spec"]["containers"][0]["resources"]["requests"]["memory"] == "12Gi"
+    assert changed_template(change.reversed(), there) == former
+
+
+def test_a_mounted_shm_goes_as_it_came_and_another_volume_is_left_alone() -> None:
+    added = Change("pod-spec", "/dev/shm", None, "2Gi")
+    there = changed_template(added, template(shm=None))
+    assert not isinstance(there, NotChanged)
+    assert changed_template(added.reversed(), there) == template(shm=None)
+    unlimited = template()
+    unlimited["spec"]["volumes"][0]["emptyDir"] = {"medium": "Memory"}
+    shm = "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]"
+    change = of(shm, unlimited, "shm-size")
+    assert change == Change("pod-spec", "/dev/shm", "unlimited", "8Gi")
+    there = changed_template(change, unlimited)
+    assert not isinstance(there, NotChanged)
+    assert changed_template(change.reversed(), there) == unlimited
+    host = template()
+    host["spec"]["volumes"][0] = {"name": "shm", "hostPath": {"path": "/dev/shm"}}
+    assert isinstance(of(shm, host, "shm-size"), NotChanged)
+
+
+def test_service_links_and_a_startup_probe_are_changes_of_the_pod() -> None:
+    assert of("spec.template.spec.enableServiceLinks: false", template()) == Change("pod-spec", "enableServiceLinks", None, "false")
+    words = "startupProbe: {httpGet: {path: /health, port: 8000}, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 60}"
+    change = of(words, template(), "probes")
+    assert isinstance(change, Change)
+    there = changed_template(change, template())
+    assert not isinstance(there, NotChanged)
+    assert there["spec"]["containers"][0]["startupProbe"] == {
+        "httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 60,
+    }  # fmt: skip
 
 
 def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:

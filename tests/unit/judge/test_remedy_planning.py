@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from barostat.core.change import Change
+from barostat.core.diagnosis import NextStep
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits
 from barostat.io import bundle
 from barostat.judge.diagnose import diagnose
-from barostat.judge.remedy_facts import facts
+from barostat.judge.remedy_facts import facts, rollout_age_s
 from barostat.judge.remedy_plan import NoPlan, Planned, Wish, plan_for, rollback_plan
-from barostat.judge.remedy_scene import ALL_PODS, Seen
+from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision
+from barostat.platform.objects import instant
 from barostat.remedy.plan import lint
 from barostat.remedy.precheck import refusals
 
@@ -127,7 +131,6 @@ def test_nothing_is_done_to_the_healthy() -> None:
     ("lists", "check"),
     [
         ({"services": []}, "separable"),
-        ({"poddisruptionbudgets": [{"spec": {"selector": {"matchLabels": {"app": "vllm"}}, "minAvailable": 3}}]}, "disruption-budget"),
         ({"resourcequotas": [{"status": {"hard": {"pods": "2"}, "used": {"pods": "2"}}}]}, "quota"),
         (
             {
@@ -148,6 +151,70 @@ def test_what_is_around_can_forbid_it(lists: dict[str, Any], check: str) -> None
     seen.lists |= lists
     against = refusals(facts(seen, plan, (), RemedyLimits()), plan)
     assert check in {told.partition(":")[0] for told in against}
+
+
+def test_a_disruption_budget_forbids_going_in_place() -> None:
+    seen = scene(gpus="2")
+    plan = planned(seen, in_place=True).plan
+    seen.lists["poddisruptionbudgets"] = [{"spec": {"selector": {"matchLabels": {"app": "vllm"}}, "minAvailable": 2}}]
+    assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ("disruption-budget: the disruption budget asks for 2, 1 would serve",)
+
+
+def revision(number: int, spec: dict[str, Any], *, ready: int = 0, born: str = "2026-11-20T10:00:00Z") -> dict[str, Any]:
+    marks = {"deployment.kubernetes.io/revision": str(number)}
+    metadata = {"name": f"vllm-{number}", "uid": f"r-{number}", "annotations": marks, "creationTimestamp": born}
+    return {
+        "metadata": {**metadata, "ownerReferences": [{"uid": "u-1"}]},
+        "spec": {"template": {"metadata": {"labels": {"app": "vllm"}}, "spec": spec}},
+        "status": {"readyReplicas": ready},
+    }
+
+
+def pod_spec(*args: str) -> dict[str, Any]:
+    return {"containers": [{"name": "vllm", "args": [*ARGS, *args], "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+
+
+def test_a_rollout_is_undone_to_what_serves_or_to_the_newest_that_differs() -> None:
+    home = scene().home
+    good, bad, worse = revision(1, pod_spec()), revision(2, pod_spec("--a")), revision(4, pod_spec("--b"))
+    restarted = revision(3, pod_spec("--a"))
+    assert former_revision(home, [good, bad]) == ("2", "1")
+    assert former_revision(home, [good, bad, restarted]) == ("3", "1")
+    assert former_revision(home, [good, bad, worse]) == ("4", "2")
+    assert former_revision(home, [{**good, "status": {"readyReplicas": 2}}, bad, worse]) == ("4", "1")
+    assert former_revision(home, [good, revision(2, pod_spec())]) is None
+    assert former_revision(home, []) is None
+
+
+def test_a_restart_is_no_deploy() -> None:
+    seen = scene()
+    seen.lists["replicasets"] = [revision(1, pod_spec()), revision(2, pod_spec(), born="2026-11-20T11:00:00Z")]
+    assert rollout_age_s(seen) == math.inf
+    at = instant({"t": "2026-11-20T11:00:00Z"}, "t")
+    assert at is not None
+    seen.at = at + 600.0
+    bad = revision(2, pod_spec("--a"), born="2026-11-20T11:00:00Z")
+    seen.lists["replicasets"] = [revision(1, pod_spec()), bad, revision(3, pod_spec("--a"), born="2026-11-20T11:05:00Z")]
+    assert rollout_age_s(seen) == 600.0
+
+
+def test_a_stuck_rollout_is_undone_by_its_template_and_one_that_gets_on_is_left() -> None:
+    seen = scene()
+    step = NextStep("undo-rollout", "kubectl rollout undo deployment/vllm", "the last rollout is 3 min old", restarts=True)
+    (sick, *rest) = seen.report.replicas
+    seen.report = replace(seen.report, replicas=(replace(sick, next=(step, *sick.next)), *rest))
+    seen.home = {**seen.home, "status": {"observedGeneration": 1, "updatedReplicas": 1, "replicas": 3}}
+    serves = {**revision(1, pod_spec(), ready=2), "metadata": {**revision(1, pod_spec())["metadata"], "uid": "r-1"}}
+    seen.lists["replicasets"] = [serves, revision(2, pod_spec("--swap-space", "4"))]
+    plan = planned(seen, lever="undo-rollout").plan
+    assert (plan.strategy, plan.change.value, plan.starts, plan.gpus_needed) == ("stuck-rollout", "1", 0, 0)
+    assert lint(plan) == ()
+    assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ()
+    seen.lists["replicasets"][1] = revision(2, pod_spec("--swap-space", "4"), ready=1)
+    assert any(told.startswith("rollout-complete") for told in refusals(facts(seen, plan, (), RemedyLimits()), plan))
+    found = plan_for(seen, Wish("vllm-1", "undo-rollout"), None)
+    assert isinstance(found, NoPlan)
+    assert "a rollout is under way" in found.why
 
 
 def test_what_could_not_be_read_is_no_permission() -> None:
@@ -178,4 +245,16 @@ def test_a_change_in_force_is_taken_back_whatever_the_cause_is() -> None:
     assert not isinstance(found, NoPlan)
     assert (found.change.former, found.change.value) == ("2048", "4096")
     assert lint(replace(found)) == ()
+    assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
+
+
+def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_answer() -> None:
+    done = replace(planned(scene()).plan, change=Change("pod-spec", "memory", "2Gi (request 1Gi)", "4Gi"))
+    seen = scene("healthy-idle")
+    seen.home["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "4Gi"}, "requests": {"memory": "4Gi"}}
+    seen.lists["nodes"][0]["status"]["allocatable"]["memory"] = "64Gi"
+    found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=60.0))
+    assert not isinstance(found, NoPlan)
+    assert found.change.value == "2Gi (request 1Gi)"
+    assert (found.expectation.load_signals, dict(found.baseline)) == (("replicas_wanted",), {"replicas_wanted": 2.0})
     assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from barostat.core.change import Change
 from barostat.judge.flag_surgery import Surgery, set_flag
-from barostat.judge.source_patch import least_replicas, source_patch
+from barostat.judge.source_patch import former_release, least_replicas, manifest_patch, source_patch
 from barostat.platform.owner import Owner, owners
 
 
@@ -75,3 +76,26 @@ def test_an_autoscaler_gets_a_minimum() -> None:
         {"minReplicaCount": 3},
     ]
     assert least_replicas(Owner("helm", "h", "x", "everything", "at-next-deploy", "", ""), 3) is None
+
+
+def test_a_change_of_the_pod_is_a_manifest_patch() -> None:
+    item = workload(annotations=HELM)
+    (owner,) = owners(item)
+    memory = manifest_patch(owner, item, Change("pod-spec", "memory", None, "2Gi"))
+    assert memory is not None
+    resources = {"limits": {"memory": "2Gi"}, "requests": {"memory": "2Gi"}}
+    assert memory.document["spec"]["template"]["spec"] == {"containers": [{"name": "vllm", "resources": resources}]}
+    shm = manifest_patch(owner, item, Change("pod-spec", "/dev/shm", None, "1Gi"))
+    assert shm is not None
+    assert shm.document["spec"]["template"]["spec"] == {
+        "containers": [{"name": "vllm", "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}],
+        "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
+    }
+    assert shm.then == "helm upgrade prod -n x with these values"
+    assert manifest_patch(owner, item, Change("pod-spec", "colour", None, "1")) is None
+
+
+def test_whoever_shipped_a_bad_version_goes_back_the_same_way() -> None:
+    argo = {"argocd.argoproj.io/tracking-id": "prod:apps/Deployment:x/vllm"}
+    assert former_release(owners(workload(annotations=HELM))[0]) == "helm rollback prod -n x"
+    assert former_release(owners(workload(annotations=argo))[0]).endswith("then argocd app sync prod")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -85,6 +86,17 @@ def test_argo_cd_is_paused_by_its_policy_and_handed_back_as_it_was() -> None:
     assert "ApplicationSet" in made.note
 
 
+def test_argo_cd_that_was_paused_for_the_workload_hinders_no_more() -> None:
+    mark = json.dumps([{"kind": "Application", "namespace": "argocd", "name": "prod", "resume": {}}])
+    paused = only(owners(deployment(annotations={**TRACKED, "barostat.dev/paused": mark}), applications=[application()]))
+    assert paused.paused
+    assert not paused.hinders("everything")
+    again = owners(deployment(annotations={**TRACKED, "barostat.dev/paused": mark}), applications=[application({"selfHeal": True})])
+    assert only(again).hinders("everything")
+    broken = owners(deployment(annotations={**TRACKED, "barostat.dev/paused": "[7"}), applications=[application()])
+    assert only(broken).hinders("everything")
+
+
 def test_argo_cd_whose_application_cannot_be_read_hinders() -> None:
     found = only(owners(deployment(annotations={"argocd.argoproj.io/tracking-id": "team_prod:apps/Deployment:x/vllm"})))
     assert (found.name, found.namespace, found.reverts) == ("prod", "team", "unknown")
@@ -146,8 +158,11 @@ def test_an_operator_writes_again_at_once() -> None:
     assert owners(deployment(ownerReferences=[{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "controller": True}])) == ()
 
 
-def hpa(least: int | None, most: int, **metadata: Any) -> dict[str, Any]:
-    spec = {"scaleTargetRef": {"kind": "Deployment", "name": "vllm"}, "minReplicas": least, "maxReplicas": most}
+OFF = {"scaleUp": {"selectPolicy": "Disabled"}, "scaleDown": {"selectPolicy": "Disabled"}}
+
+
+def hpa(least: int | None, most: int, behavior: Any = None, **metadata: Any) -> dict[str, Any]:
+    spec = {"scaleTargetRef": {"kind": "Deployment", "name": "vllm"}, "minReplicas": least, "maxReplicas": most, "behavior": behavior}
     return {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "h", "namespace": "x", **metadata}, "spec": spec}
 
 
@@ -156,10 +171,24 @@ def test_an_autoscaler_fights_over_replicas_and_nothing_else() -> None:
     assert found.hinders("replicas")
     assert not found.hinders("everything")
     assert found.switch is not None
-    assert found.switch.pause == {"spec": {"minReplicas": 3, "maxReplicas": 3}}
-    assert found.switch.resume == {"spec": {"minReplicas": 1, "maxReplicas": 8}}
-    assert not only(owners(deployment(), hpas=[hpa(3, 3)])).hinders("replicas")
+    assert found.switch.pause == {"spec": {"minReplicas": 1, "maxReplicas": 8, "behavior": OFF}}
+    assert found.switch.resume == {"spec": {"minReplicas": 1, "maxReplicas": 8, "behavior": None}}
     assert owners(deployment(), hpas=[hpa(1, 8) | {"spec": {"scaleTargetRef": {"kind": "Deployment", "name": "other"}}}]) == ()
+
+
+def test_an_autoscaler_is_off_only_where_its_bounds_do_not_act_either() -> None:
+    # Held at 3 it would fill up the one that is missing for a moment.
+    assert only(owners(deployment(), hpas=[hpa(3, 3)])).hinders("replicas")
+    assert only(owners(deployment(), hpas=[hpa(2, 8, OFF)])).hinders("replicas")
+    assert only(owners(deployment(), hpas=[hpa(1, 3, OFF)])).hinders("replicas")
+    paused = only(owners(deployment(), hpas=[hpa(1, 8, OFF)]))
+    assert paused.paused
+    assert not paused.hinders("replicas")
+    down = {"stabilizationWindowSeconds": 60}
+    switch = only(owners(deployment(), hpas=[hpa(2, 3, {"scaleDown": down})])).switch
+    assert switch is not None
+    assert switch.pause["spec"]["maxReplicas"] == 4
+    assert switch.resume == {"spec": {"minReplicas": 2, "maxReplicas": 3, "behavior": {"scaleUp": None, "scaleDown": down}}}
 
 
 def test_keda_is_paused_at_its_scaled_object() -> None:

@@ -54,6 +54,7 @@ GOOD = Facts(
     rollout_age_s=1e9,
     template="t",
     rollout_complete=True,
+    rollout_stuck=True,
     replicas=1,
     serving=1,
     spare_schedulable=True,
@@ -87,12 +88,14 @@ TO_PROOF = """
 
 
 def a_plan(strategy: Strategy = "spare", replicas: int = 1, autonomy: Autonomy = "act", bounds: Bounds | None = None) -> Plan:
-    """A plan that lowers --max-num-seqs on a Deployment of that many replicas, or caps outputs at the edge, or adds a replica."""
+    """A plan that lowers --max-num-seqs on so many replicas, or caps outputs at the edge, adds a replica, undoes a rollout."""
     change = Change("argument", "--max-num-seqs", "64", "16")
     if strategy == "edge-only":
         change = Change("limits", "maxOutputTokens", None, "512")
     elif strategy == "scale-out":
         change = Change("replicas", "replicas", str(replicas), str(replicas + 1))
+    elif strategy == "stuck-rollout":
+        change = Change("revision", "revision", "2", "1")
     return Plan(
         id="i1",
         made_at=0.0,

@@ -35,7 +35,6 @@ def test_all_of_them_hold_where_everything_is_in_order() -> None:
         ("serving-as-planned", "serving", 0, "1 did when it was planned"),
         ("spare-schedulable", "spare_schedulable", False, "no node takes a spare"),
         ("quota", "quota_left", 0, "room for 0 more"),
-        ("disruption-budget", "disruption_minimum", 2, "asks for 2, 1 would serve"),
         ("no-autoscaler", "autoscaler", "HPA vllm", "HPA vllm would set the replicas back"),
         ("no-owner", "owner", "Argo CD application llm", "Argo CD application llm would revert"),
         ("separable", "separable", False, "cannot be taken out"),
@@ -70,6 +69,25 @@ def test_our_own_claim_is_no_other_change_and_a_name_that_only_begins_alike_is()
 def test_undoing_the_rollout_is_not_stopped_by_the_rollout() -> None:
     undo = replace(PLAN, change=Change("revision", "template", "7", "6"))
     assert refusals(replace(GOOD, rollout_age_s=600.0), undo) == ()
+
+
+def test_a_stuck_rollout_is_undone_while_it_is_stuck_and_needs_no_labels() -> None:
+    plan = a_plan("stuck-rollout")
+    stuck = replace(GOOD, rollout_complete=False, rollout_age_s=60.0, separable=False, spare_schedulable=False, quota_left=0)
+    assert refusals(stuck, plan) == ()
+    assert refusals(replace(stuck, rollout_stuck=False), plan) == ("rollout-complete: the rollout is not stuck",)
+    assert refusals(replace(stuck, rollout_stuck=None), plan)
+
+
+def test_a_disruption_budget_forbids_fewer_than_it_asks_for_or_than_serve_already() -> None:
+    in_place = a_plan("in-place")
+    two = replace(in_place, replicas=2, serving=2)
+    good = replace(GOOD, replicas=2, serving=2)
+    assert any("asks for 2, 1 would serve" in told for told in refusals(replace(good, disruption_minimum=2), two))
+    assert any("asks for 2, 1 would serve" in told for told in refusals(replace(good, disruption_minimum=3), two))
+    assert refusals(replace(GOOD, disruption_minimum=2), PLAN) == ()
+    down = replace(in_place, serving=0)
+    assert refusals(replace(GOOD, serving=0, disruption_minimum=1), down) == ()
 
 
 def test_in_place_needs_no_spare_and_the_edge_needs_no_replica() -> None:

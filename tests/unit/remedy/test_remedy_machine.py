@@ -229,3 +229,45 @@ def test_every_phase_is_told_to_whoever_watches() -> None:
         told += [command.reason for command in run.commands if isinstance(command, Emit)]
     assert told == ["Preparing", "Changing", "Draining", "Verifying"]
     assert not any(isinstance(command, WriteRecord) and command.state.waiting for command in run.commands)
+
+
+STUCK = """
+    begin        -> Gather
+    facts        -> record
+    ok           -> ClaimHome
+    ok           -> record
+    ok           -> UndoRollout False
+"""
+
+
+def test_a_stuck_rollout_is_undone_by_one_write() -> None:
+    Dialogue(a_plan("stuck-rollout", replicas=2)).follow(STUCK).follow("""
+        ok           -> AwaitHome 2
+        ok           -> record
+        ok           -> ReleaseHome
+        ok           -> record
+        ok           -> Done
+    """)
+
+
+def test_a_rollout_that_gets_on_after_all_is_left_alone() -> None:
+    Dialogue(a_plan("stuck-rollout", replicas=2)).follow(STUCK).follow("""
+        refused      -> record
+        ok           -> UndoRollout True
+        ok           -> record
+        ok           -> ReleaseHome
+        ok           -> record
+        ok           -> RolledBack
+    """)
+
+
+def test_after_a_stuck_rollout_was_undone_the_way_is_forward_or_to_a_person() -> None:
+    run = Dialogue(a_plan("stuck-rollout", replicas=2)).follow(STUCK)
+    run.follow("""
+        ok           -> AwaitHome 2
+        abort        ->
+        failed       ->
+        late         -> AwaitHome 2
+        failed       -> record
+        ok           -> HandedOff
+    """)

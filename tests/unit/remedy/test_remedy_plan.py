@@ -19,7 +19,7 @@ from barostat.remedy.record import from_json, to_json
 from barostat.remedy.state import State
 
 
-@pytest.mark.parametrize("strategy", ["spare", "in-place", "edge-only", "scale-out"])
+@pytest.mark.parametrize("strategy", ["spare", "in-place", "edge-only", "scale-out", "stuck-rollout"])
 def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
     assert lint(a_plan(strategy, replicas=2)) == ()
 
@@ -43,6 +43,7 @@ def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
         (replace(a_plan(), change=Change("limits", "maxOutputTokens", None, "1")), "at the edge"),
         (replace(a_plan(), change=Change("replicas", "replicas", "1", "2")), "changed by scaling out"),
         (replace(a_plan("scale-out"), max_replicas=1), "at most 1 are allowed"),
+        (replace(a_plan("stuck-rollout"), change=Change("argument", "--x", None, "1")), "a stuck rollout is undone"),
     ],
 )
 def test_a_plan_that_must_not_run_says_why(plan: Plan, says: str) -> None:
@@ -82,6 +83,7 @@ def test_a_plan_says_what_it_costs() -> None:
     assert (a_plan(replicas=3).starts, a_plan(replicas=3).gpus_needed) == (6, 1)
     assert (a_plan("in-place", 3).starts, a_plan("in-place", 3).gpus_needed) == (6, 0)
     assert a_plan("edge-only", 3).starts == 0
+    assert (a_plan("stuck-rollout", 3).starts, a_plan("stuck-rollout", 3).gpus_needed) == (0, 0)
     assert (a_plan("scale-out", 3).starts, a_plan("scale-out", 3).gpus_needed) == (1, 1)
 
 

@@ -29,6 +29,7 @@ from barostat.remedy.acts import (
     Refused,
     ReleaseHome,
     ScaleHome,
+    UndoRollout,
     WriteLimits,
 )
 from barostat.remedy.precheck import Facts
@@ -83,7 +84,7 @@ async def _answer(ground: Ground, do: Do, limits: str) -> Answer:
             return await rotation.await_drained(ground, do)
         case DeletePod():
             return await rotation.delete_pod(ground, do)
-        case PatchTemplate() as act:
+        case PatchTemplate() | UndoRollout() as act:
             return await home.patch_template(ground, do, act)
         case WriteLimits() as act:
             return await home.write_limits(ground, do, act, limits)

@@ -31,6 +31,8 @@ async def preview(campaign: Campaign, plan: Plan) -> list[str]:
         if isinstance(tried, Failed):
             return [f"dry run of the template: {tried.why}"]
         lines = ["dry run, as the server would store it:", *_diff(mapping(home, "spec", "template"), mapping(tried, "spec", "template"))]
+        if plan.strategy == "stuck-rollout":
+            return lines
         spare = await spare_document(ground, home, 0, "dry-run")
         made = await campaign.cluster.create(DEPLOYMENTS, spare, plan.target.namespace, dry_run=True)
         lines.append(f"spare {spare['metadata']['name']}: {made.why if isinstance(made, Failed) else 'the server takes it'}")

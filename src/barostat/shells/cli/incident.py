@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from barostat.shells.cli.remedy_flags import OK, add_cluster, add_look, end_code, how_it_ended, within
+from barostat.shells.cli.remedy_flags import OK, add_cluster, add_look, end_code, how_it_ended, owners_back, within
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
@@ -39,7 +39,10 @@ def add_parser(verbs: Any) -> None:
     shown.add_argument("id", metavar="ID")
     shown.add_argument("-o", "--output", choices=("md", "json", "html"), default="md", help="form (default md)")
     add_cluster(shown)
-    for kind, text in (("resume", "go on where it stopped, forward or back"), ("abort", "take back what was begun")):
+    for kind, text in (
+        ("resume", "go on where it stopped, forward or back; of one that ended: hand a paused owner back"),
+        ("abort", "take back what was begun"),
+    ):
         one = kinds.add_parser(kind, help=text)
         one.add_argument("id", metavar="ID")
         add_look(one)
@@ -92,16 +95,15 @@ async def _go_on(campaign: Campaign, incident: str, abort: str, say: Any) -> int
     state, limits = await Store(campaign.cluster, campaign.namespace).read(incident)
     campaign.name = state.plan.target.name
     if state.phase in TERMINAL and state.phase != "HandedOff":
+        if not abort:
+            await owners_back(campaign, state, everyone=True)
         print(how_it_ended(state, campaign.namespace, stopped=False))
         return end_code(state, stopped=False)
     if abort and state.committed:
         say("every replica has proved the change already: it goes on to its end, and can then be taken back with `barostat rollback`")
     state, stopped = await campaign.resume(state, limits, abort=abort)
     if not stopped:
-        from barostat.io.remedy.pausing import hand_back
-
-        for told in await hand_back(campaign.cluster, campaign.namespace, campaign.name):
-            say(told)
+        await owners_back(campaign, state)
     print(how_it_ended(state, campaign.namespace, stopped=stopped))
     return end_code(state, stopped=stopped)
 

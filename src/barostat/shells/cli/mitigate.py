@@ -17,6 +17,7 @@ from barostat.shells.cli.remedy_flags import (
     deployment,
     end_code,
     how_it_ended,
+    owners_back,
     say,
     within,
 )
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from barostat.judge.remedy_plan import Planned
     from barostat.judge.remedy_scene import Seen
     from barostat.platform.owner import Owner
+    from barostat.remedy.state import State
 
 EPILOG = """\
 examples:
@@ -62,7 +64,9 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--yes", action="store_true", help="the answer to this one plan")
     parser.add_argument("--autonomy", choices=("observe", "recommend", "act"), help="default: that of the limits, else recommend")
     parser.add_argument(
-        "--pause-owner", action="store_true", help="suspend Argo CD, Flux, KEDA or an HPA for the incident, and hand it back after"
+        "--pause-owner",
+        action="store_true",
+        help="suspend Argo CD, Flux, KEDA or an HPA for the incident; one that would revert the change stays so until `incident resume`",
     )
     parser.add_argument("--in-place", action="store_true", help="without a spare: one replica at a time goes before its successor comes")
     parser.add_argument(
@@ -83,8 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
+    from dataclasses import replace
+
     from barostat.io.remedy.campaign import new_id
-    from barostat.io.remedy.pausing import hand_back, pause
+    from barostat.io.remedy.pausing import pause, still_paused
     from barostat.judge.remedy_plan import NoPlan, Wish
     from barostat.remedy.plan import Bounds, lint
     from barostat.shells.remedy_report import checks_text, plan_text
@@ -118,10 +124,13 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
         if arguments.pause_owner:
             without = next(owner for owner in hinders if owner.switch is None)
             print(f"{without.kind} {without.name} has no switch to pause it")
-        print(source_text(seen, made.plan, hinders[0], "replicas" if made.plan.change.kind == "replicas" else "everything"))
+        print(source_text(seen, made.plan, hinders[0]))
         return REFUSED
     print(plan_text(made.plan, made.replica))
     facts = await campaign.facts(made.plan, seen)
+    if switches:
+        facts = replace(facts, owner="", autoscaler="")
+        print(f"paused for it: {', '.join(f'{switch} ({switch.note})' if switch.note else str(switch) for switch in switches)}")
     print(checks_text(facts, made.plan))
     if wrong := lint(made.plan):
         print(f"refused: {'; '.join(wrong)}")
@@ -136,10 +145,23 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
             say(told)
     state, stopped = await campaign.carry_out(made.plan, limits, yes if switches and ask is not None else ask)
     if not stopped:
-        for told in await hand_back(campaign.cluster, campaign.namespace, campaign.name):
-            say(told)
+        await owners_back(campaign, state)
     print(how_it_ended(state, campaign.namespace, stopped=stopped))
+    if not stopped and any(switch.kind in still_paused(state) for switch in switches):
+        _until_it_is_in_the_source(seen, made, hinders, state, campaign)
     return end_code(state, stopped=stopped)
+
+
+def _until_it_is_in_the_source(seen: Seen, made: Planned, hinders: list[Owner], state: State, campaign: Campaign) -> None:
+    """What a person does before an owner that would take the change back has the workload again."""
+    from barostat.io.remedy.pausing import still_paused
+    from barostat.shells.remedy_report import patch_text
+
+    for owner in hinders:
+        if state.phase == "Done" and owner.switch is not None and owner.switch.kind in still_paused(state):
+            print(f"{owner.kind} {owner.name} stays paused: it would take the change back. Into its source:")
+            print(patch_text(seen, made.plan, owner))
+    print(f"hand it back then: barostat incident resume {made.plan.id} -n {campaign.namespace}")
 
 
 def _nothing(seen: Seen) -> int:

@@ -79,6 +79,15 @@ def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], 
     return asyncio.run(go())
 
 
+async def owners_back(campaign: Campaign, state: State, *, everyone: bool = False) -> None:
+    """Who was paused for the workload has it again, as far as the incident is over (`everyone`: whatever it would do)."""
+    from barostat.io.remedy.pausing import hand_back, still_paused
+
+    keep = () if everyone else still_paused(state)
+    for told in await hand_back(campaign.cluster, campaign.namespace, state.plan.target.name, keep):
+        say(told)
+
+
 def say(text: str) -> None:
     """A line of progress for a person."""
     print(text, file=sys.stderr, flush=True)

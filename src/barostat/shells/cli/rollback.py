@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import seconds
-from barostat.shells.cli.remedy_flags import OK, REFUSED, add_cluster, add_look, end_code, how_it_ended, say, within
+from barostat.shells.cli.remedy_flags import OK, REFUSED, add_cluster, add_look, end_code, how_it_ended, owners_back, say, within
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
@@ -61,6 +61,8 @@ async def _rollback(campaign: Campaign, arguments: argparse.Namespace) -> int:
     campaign.name = state.plan.target.name
     if state.phase not in TERMINAL or state.phase == "HandedOff":
         state, stopped = await campaign.resume(state, limits, abort="a person took it back")
+        if not stopped:
+            await owners_back(campaign, state)
         print(how_it_ended(state, campaign.namespace, stopped=stopped))
         return OK if state.phase in ("RolledBack", "Refused") else end_code(state, stopped=stopped)
     if state.phase != "Done":
@@ -78,5 +80,7 @@ async def _rollback(campaign: Campaign, arguments: argparse.Namespace) -> int:
         print(f"refused: {'; '.join(wrong)}")
         return REFUSED
     ended, stopped = await campaign.carry_out(made, "", yes if arguments.yes else asked)
+    if not stopped:
+        await owners_back(campaign, ended)
     print(how_it_ended(ended, campaign.namespace, stopped=stopped))
     return end_code(ended, stopped=stopped)
