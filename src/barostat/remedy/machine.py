@@ -29,6 +29,7 @@ from barostat.remedy.acts import (
     Observe,
     PickReplica,
     PickSurplus,
+    PutBack,
     Refused,
     ReleaseHome,
 )
@@ -151,7 +152,7 @@ def _resume(state: State, at: float) -> Moved:
 
 def _proceed(state: State, at: float) -> Moved:
     """The next act is under way: its record if it needs one, else the act itself."""
-    if state.aborting and not state.back and not state.committed:
+    if state.aborting and not (state.back or state.committed or state.claiming):
         return _fail(replace(state, aborting=""), at, state.aborting)
     steps = program(state.plan)
     if state.back and not state.undo:
@@ -193,7 +194,8 @@ def _send(state: State, at: float, attempt: int, until: float | None = None) -> 
     elif isinstance(act, AwaitDrained):
         allowed = bounds.drain_s
     else:
-        allowed = bounds.verify_s + bounds.answer_s if isinstance(act, Observe) else bounds.answer_s
+        longer = {Observe: bounds.verify_s, PutBack: bounds.drain_s}
+        allowed = longer.get(type(act), 0.0) + bounds.answer_s
     if isinstance(act, Gather):
         place = "confirm"
     elif state.claiming:

@@ -1,7 +1,8 @@
 """The one seam to a Kubernetes cluster: requests to its API server, bounded in time, repeated where that is harmless.
 
-Every answer is a value: what was asked for, or `Failed`. Reading is repeated on 429, 5xx and broken connections, within the deadline and as
-the server's Retry-After asks; a write is repeated only where the server surely did not carry it out (429, a connection that never stood).
+Every answer is a value: what was asked for, or `Failed`. Reading (and what changes nothing: a dry run, an access review) is repeated on
+429, 5xx, broken and silent connections, within the deadline and as the server's Retry-After asks; a write is repeated only where the
+server surely did not carry it out (429, a connection that never stood).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from barostat.io.kubernetes.resources import Resource
 FIELD_MANAGER = "barostat"
 READ_S = 10.0
 WRITE_S = 15.0
+TRY_S = 6.0
+"""A connection that was lost without a word is silent for ever: what may be repeated is asked again, over another one, after this time."""
 PAGE = 500
 MAX_BODY_BYTES = 64 << 20
 PARALLEL = 48
@@ -112,21 +115,24 @@ class Cluster:
 
     async def request(
         self, method: str, path: str, what: str, *, within_s: float, params: Mapping[str, Any] | None = None,
-        body: Any = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES,
+        body: Any = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES, harmless: bool = False,
     ) -> Reply | Failed:  # fmt: skip
         """The response, or why there is none, after as many tries as the time allows. `what`: for a sentence, such as "list pods in x".
 
+        `harmless`: nothing is changed by it, whatever the method. A write tells the server to give up when we do, try by try: what was not
+        carried out by then never will be.
         Errors: InputError, OutsideError where the credential cannot be had at all.
         """
         deadline = time.monotonic() + within_s
-        reads = method == "GET"
+        reads = method == "GET" or harmless
         content = None if body is None else json.dumps(body).encode()
         renewed = False
         tries = 0
         while True:
             used = self._credential
             left_s = max(0.05, deadline - time.monotonic())
-            found = await self._once(method, path, what, left_s, params, content, content_type, max_bytes)
+            asked = params if method == "GET" else {**(params or {}), "timeout": f"{max(1, int(left_s))}s"}
+            found = await self._once(method, path, what, min(left_s, TRY_S) if reads else left_s, asked, content, content_type, max_bytes)
             if isinstance(found, Reply):
                 return found
             if found.kind == "unauthorized" and not renewed and (self.access.plugin is not None or self.access.token_file is not None):
@@ -220,8 +226,9 @@ class Cluster:
                 "GET", resource.path(namespace), what, within_s=max(0.05, deadline - time.monotonic()), params=params
             )
             if isinstance(reply, Failed):
-                if reply.kind == "gone" and params.pop("continue", None):
-                    found, params = [], {key: value for key, value in params.items() if key != "limit"}
+                if reply.kind == "gone" and time.monotonic() + FIRST_WAIT_S < deadline:
+                    await asyncio.sleep(FIRST_WAIT_S)
+                    found, params = [], {key: value for key, value in params.items() if key not in ("continue", "limit")}
                     continue
                 return reply
             page = _object(reply, what)
@@ -239,13 +246,14 @@ class Cluster:
 
     async def create(
         self, resource: Resource, body: Object, namespace: str | None = None, *, name: str = "", subresource: str = "",
-        dry_run: bool = False,        within_s: float = WRITE_S,
+        dry_run: bool = False, harmless: bool = False, within_s: float = WRITE_S,
     ) -> Object | Failed:  # fmt: skip
-        """The object as created. With `name` and `subresource`: what is posted there, such as an eviction."""
+        """The object as created. With `name` and `subresource`: what is posted there, such as an eviction. `harmless`: a question only."""
         what = _what("create", resource, namespace, subresource)
-        params = _writing(within_s, dry_run) | {"fieldManager": FIELD_MANAGER}
+        params = _dry(dry_run) | {"fieldManager": FIELD_MANAGER}
         path = resource.path(namespace, name, subresource)
-        return _object(await self.request("POST", path, what, within_s=within_s, params=params, body=body), what)
+        reply = await self.request("POST", path, what, within_s=within_s, params=params, body=body, harmless=harmless or dry_run)
+        return _object(reply, what)
 
     async def patch(
         self, resource: Resource, name: str, body: Any, namespace: str | None = None, *, how: PatchKind, dry_run: bool = False,
@@ -253,19 +261,20 @@ class Cluster:
     ) -> Object | Failed:  # fmt: skip
         """The object as patched. `apply`: server-side apply; a field of another manager is a conflict unless `force`."""
         what = _what("patch", resource, namespace, subresource)
-        params = _writing(within_s, dry_run) | {"fieldManager": manager} | ({"force": "true"} if force and how == "apply" else {})
+        params = _dry(dry_run) | {"fieldManager": manager} | ({"force": "true"} if force and how == "apply" else {})
         path = resource.path(namespace, name, subresource)
-        return _object(
-            await self.request("PATCH", path, what, within_s=within_s, params=params, body=body, content_type=_PATCH_TYPES[how]), what
-        )
+        kind = _PATCH_TYPES[how]
+        reply = await self.request("PATCH", path, what, within_s=within_s, params=params, body=body, content_type=kind, harmless=dry_run)
+        return _object(reply, what)
 
     async def replace(
         self, resource: Resource, name: str, body: Object, namespace: str | None = None, *, dry_run: bool = False, within_s: float = WRITE_S
     ) -> Object | Failed:
         """The object as replaced: a 409 where its resourceVersion is no longer the newest."""
         what = _what("update", resource, namespace)
-        params = _writing(within_s, dry_run) | {"fieldManager": FIELD_MANAGER}
-        return _object(await self.request("PUT", resource.path(namespace, name), what, within_s=within_s, params=params, body=body), what)
+        params = _dry(dry_run) | {"fieldManager": FIELD_MANAGER}
+        path = resource.path(namespace, name)
+        return _object(await self.request("PUT", path, what, within_s=within_s, params=params, body=body, harmless=dry_run), what)
 
     async def delete(
         self,
@@ -274,16 +283,17 @@ class Cluster:
         namespace: str | None = None,
         *,
         uid: str = "",
+        version: str = "",
         dry_run: bool = False,
         within_s: float = WRITE_S,
     ) -> Object | Failed:
-        """The object or status that the server answers. `uid`: only if it is still that very object (else a 409)."""
+        """The object or status that the server answers. `uid`, `version`: only if it is that very object, as it was read (else a 409)."""
         what = _what("delete", resource, namespace)
-        body = {"apiVersion": "v1", "kind": "DeleteOptions"} | ({"preconditions": {"uid": uid}} if uid else {})
-        params = _writing(within_s, dry_run)
-        return _object(
-            await self.request("DELETE", resource.path(namespace, name), what, within_s=within_s, params=params, body=body), what
-        )
+        only_if = ({"uid": uid} if uid else {}) | ({"resourceVersion": version} if version else {})
+        body = {"apiVersion": "v1", "kind": "DeleteOptions"} | ({"preconditions": only_if} if only_if else {})
+        path = resource.path(namespace, name)
+        reply = await self.request("DELETE", path, what, within_s=within_s, params=_dry(dry_run), body=body, harmless=dry_run)
+        return _object(reply, what)
 
 
 def _object(found: Reply | Failed, what: str) -> Object | Failed:
@@ -295,9 +305,8 @@ def _object(found: Reply | Failed, what: str) -> Object | Failed:
     return Failed("no-http", f"cannot {what}: what answers is no Kubernetes API server, or its answer was cut off", found.status)
 
 
-def _writing(within_s: float, dry_run: bool) -> dict[str, str]:
-    """The server gives up when we do: what was not carried out by then never will be."""
-    return {"timeout": f"{max(1, int(within_s))}s"} | ({"dryRun": "All"} if dry_run else {})
+def _dry(dry_run: bool) -> dict[str, str]:
+    return {"dryRun": "All"} if dry_run else {}
 
 
 def _what(verb: str, resource: Resource, namespace: str | None, subresource: str = "") -> str:

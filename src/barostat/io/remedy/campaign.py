@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -20,7 +20,7 @@ from barostat.io.kubernetes.resources import CONFIG_MAPS
 from barostat.io.limits_schema import fields_of
 from barostat.io.remedy import facts as reading
 from barostat.io.remedy.driver import Ask, Driver, Tell, new_holder
-from barostat.io.remedy.ground import Ground
+from barostat.io.remedy.ground import Ground, Pace
 from barostat.io.remedy.home import LIMITS_KEY, limits_name
 from barostat.io.remedy.store import Store
 from barostat.judge.remedy_facts import facts
@@ -56,6 +56,7 @@ class Campaign:
     clock: Clock
     tell: Tell
     limits: ServingLimits | None = None
+    pace: Pace = field(default_factory=Pace)
 
     async def look(self) -> Seen:
         """The target and all around it. Errors: InputError, OutsideError."""
@@ -64,16 +65,18 @@ class Campaign:
     async def held_limits(self) -> ServingLimits | None:
         """The limits that the cluster holds for the target, or those that were given.
 
-        Errors: InputError for a ConfigMap that cannot be read as limits.
+        Errors: InputError for a ConfigMap that cannot be read as limits; OutsideError where it is not known whether there is one.
         """
         if self.limits is not None:
             return self.limits
         found = await self.cluster.get(CONFIG_MAPS, limits_name(self.name), self.namespace)
+        if isinstance(found, Failed) and found.kind != "not-found":
+            raise found.error()
         held = "" if isinstance(found, Failed) else text(found, "data", LIMITS_KEY)
         return limits_file.parse(held, f"configmap {limits_name(self.name)}") if held else None
 
     async def plan(self, seen: Seen, wish: Wish) -> tuple[Planned | NoPlan, str]:
-        """The plan, and the limits file that will hold once it is in force. Errors: InputError."""
+        """The plan, and the limits file that will hold once it is in force. Errors: InputError, OutsideError."""
         held = await self.held_limits()
         made = plan_for(seen, wish, held)
         if isinstance(made, NoPlan):
@@ -82,7 +85,7 @@ class Campaign:
         return made, _limits_text(limits_after(made.plan, made.replica, window, held), held, made, self.name)
 
     async def facts(self, plan: Plan, seen: Seen | None = None) -> Facts:
-        """The facts for that plan: made anew unless a look is given."""
+        """The facts for that plan: made anew unless a look is given. Errors: InputError, OutsideError."""
         seen = seen or await self.look()
         held = await self.held_limits()
         unread = ""
@@ -105,12 +108,12 @@ class Campaign:
         return await self._drive(state, limits, None, *events)
 
     async def _drive(self, state: State, limits: str, ask: Ask | None, *first: Event) -> tuple[State, bool]:
-        ground = Ground(self.cluster, state.plan, self.clock)
+        ground = Ground(self.cluster, state.plan, self.clock, self.pace)
 
         async def gather() -> Facts:
             return await self.facts(state.plan)
 
-        driver = Driver(ground, Store(self.cluster, self.namespace), gather, limits, self.tell, ask)
+        driver = Driver(ground, Store(self.cluster, self.namespace, self.pace), gather, limits, self.tell, ask)
         ended = await driver.run(state, *first)
         return ended, driver.stopped and not ended.ended
 

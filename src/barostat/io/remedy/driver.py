@@ -14,14 +14,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from barostat.core.errors import InputError, OutsideError
 from barostat.io.remedy.ground import Ground
 from barostat.io.remedy.performer import Gathering, perform
 from barostat.io.remedy.store import Store
-from barostat.remedy.acts import READS, Refused
-from barostat.remedy.machine import step
-from barostat.remedy.state import Aborted, Answered, Approved, Declined, Do, Emit, Event, State, Tick, WriteRecord
-
-TICK_S = 1.0
+from barostat.remedy.acts import READS, Lost, Refused
+from barostat.remedy.machine import current, step
+from barostat.remedy.state import Aborted, Answer, Answered, Approved, Declined, Do, Emit, Event, State, Tick, WriteRecord
 
 Tell = Callable[[str], None]
 Ask = Callable[[], Awaitable[bool]]
@@ -46,6 +45,7 @@ class Driver:
     stopped: bool = False
     _events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     _task: asyncio.Task[None] | None = None
+    _ending: set[asyncio.Task[None]] = field(default_factory=set)
     _asking: asyncio.Task[None] | None = None
     _told: int = 0
 
@@ -75,38 +75,47 @@ class Driver:
                 if state.waiting is not None and state.waiting.kind == "consent" and self.ask is not None and self._asking is None:
                     self._asking = asyncio.create_task(self._consent(self.ask))
         finally:
-            for task in (self._task, self._asking):
-                if task is not None:
-                    task.cancel()
-            await asyncio.gather(*(task for task in (self._task, self._asking) if task is not None), return_exceptions=True)
+            left = [task for task in (self._task, self._asking) if task is not None]
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, *self._ending, return_exceptions=True)
             with suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.remove_signal_handler(signal.SIGINT)
 
     async def _next(self) -> Event:
         """The next event; where nothing comes, that time has passed."""
         try:
-            return await asyncio.wait_for(self._events.get(), TICK_S)
+            return await asyncio.wait_for(self._events.get(), self.ground.pace.poll_s)
         except TimeoutError:
             return Tick(self.ground.clock.now())
 
     def _begin(self, command: Do | WriteRecord) -> None:
-        """A new command ends whatever is still waited for."""
-        if self._task is not None:
+        """A new command ends whatever is still waited for, but comes after a write that is on its way."""
+        if self._task is not None and not self._task.done():
             self._task.cancel()
-        self._task = asyncio.create_task(self._carry_out(command))
+            self._ending.add(self._task)
+            self._task.add_done_callback(self._ending.discard)
+        self._task = asyncio.create_task(self._carry_out(command, frozenset(self._ending)))
 
-    async def _carry_out(self, command: Do | WriteRecord) -> None:
-        event: Event
-        if isinstance(command, WriteRecord):
-            answer = await self.store.write(command, self.limits)
-            event = Answered(self.ground.clock.now(), command.key, answer)
-        else:
-            try:
+    async def _carry_out(self, command: Do | WriteRecord, before: frozenset[asyncio.Task[None]]) -> None:
+        if before:
+            await asyncio.wait(before)
+        try:
+            event: Event
+            if isinstance(command, WriteRecord):
+                event = Answered(self.ground.clock.now(), command.key, await self._recorded(command))
+            else:
                 event = await perform(self.ground, command, self.gather, self.limits)
-            except Exception as error:  # a bug of ours must not leave a remedy hanging in the middle
-                why = f"this is a bug in barostat ({type(error).__name__}: {error})"
-                event = Answered(self.ground.clock.now(), command.key, Refused(why))
+        except Exception as error:  # a bug of ours must not leave a remedy hanging in the middle
+            why = f"this is a bug in barostat ({type(error).__name__}: {error})"
+            event = Answered(self.ground.clock.now(), command.key, Refused(why))
         self._events.put_nowait(event)
+
+    async def _recorded(self, command: WriteRecord) -> Answer:
+        try:
+            return await self.store.write(command, self.limits)
+        except OutsideError as error:
+            return Lost(str(error)) if error.retryable else Refused(str(error))
 
     async def _consent(self, ask: Ask) -> None:
         yes = await ask()
@@ -114,7 +123,10 @@ class Driver:
         self._events.put_nowait(Approved(now) if yes else Declined(now))
 
     async def _emit(self, state: State, command: Emit) -> None:
-        why = await self.store.emit(state.plan.target, state.plan.id, command)
+        try:
+            why = await self.store.emit(state.plan.target, state.plan.id, command)
+        except (InputError, OutsideError) as error:
+            why = str(error)
         if why:
             self.tell(f"(no event was written: {why})")
 
@@ -127,8 +139,6 @@ class Driver:
         """Between two writes, or while something is only read or waited for."""
         if state.waiting is None or state.waiting.kind in ("consent", "rest"):
             return True
-        from barostat.remedy.machine import current
-
         return state.waiting.kind == "act" and isinstance(current(state), READS)
 
     def _interrupted(self) -> None:

@@ -1,40 +1,68 @@
 """What every act stands on: the target as it is now, whose change is in flight, and writes that fit only what was read.
 
+A write is sent only while the look at the claim before it is young, tells the server when to give up, and is waited for until the server
+must have: so `Pace.stray_s` after a claim nothing of an earlier run is on its way any more.
+
 home's annotations   barostat.dev/claim      ID#EPOCH#HOLDER: the change in flight
                      barostat.dev/ended      the incident that ended last
                      barostat.dev/patched    ID#DIGEST: the template that we wrote
                      barostat.dev/former     the template before that, until the incident ends
 on what we touch     barostat.dev/step       the key of the act that touched it last
 on a pod taken out   barostat.dev/labels     the labels that came off it
+on a newborn         controller.kubernetes.io/pod-deletion-cost    the least there is: it is the first to go
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from barostat.io.clock import Clock
-from barostat.io.kubernetes.cluster import WRITE_S, Cluster, Object
+from barostat.io.kubernetes.cluster import TRY_S, WRITE_S, Cluster, Object
 from barostat.io.kubernetes.failures import Failed
 from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, ENDPOINT_SLICES, PODS, REPLICA_SETS, SERVICES, Resource
 from barostat.judge.flag_surgery import NotChanged
 from barostat.judge.remedy_change import changed_template, digest, selecting, service_labels
 from barostat.platform.objects import condition, mapping, name_of, objects, text, value
-from barostat.remedy.acts import Conflict, Lost, Refused
+from barostat.remedy.acts import ClaimHome, Conflict, Lost, Refused, ReleaseHome
 from barostat.remedy.acts import Failed as Failure
 from barostat.remedy.plan import Plan
 from barostat.remedy.state import Do
 
 CLAIM, ENDED, PATCHED, FORMER = "barostat.dev/claim", "barostat.dev/ended", "barostat.dev/patched", "barostat.dev/former"
 STEP, LABELS, INCIDENT, SPARE = "barostat.dev/step", "barostat.dev/labels", "barostat.dev/incident", "barostat.dev/spare"
+COST, LEAST = "controller.kubernetes.io/pod-deletion-cost", "-2147483648"
 MANAGED = {"app.kubernetes.io/managed-by": "barostat"}
-POLL_S = 1.0
 TRIES = 8
-LATE_S = 2.0
-"""Beyond its own time-out a server may take this long to give a request up."""
+MOST_ASKED_S = 30.0
+"""A server that is too busy is left alone for as long as it asks, up to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long is waited for what. Units: seconds.
+
+    `poll_s`: between two looks. `write_s`: the server's own time for a write; `late_s`: beyond it, it may take this long to give one up.
+    `look_s`: what an answer says may be so old when it comes; `fresh_s`: and so much older when a write is sent. `routed_s`: every
+    kube-proxy hears of the EndpointSlices by itself, and for so long a new connection may still come to a pod that has left them.
+    `settle_s`: what was asked of a replica before it took part counts for nothing: its first requests find an empty cache and no company.
+    `interval_s`: between two scrapes of it. `stray_s`: after it nothing is on its way any more of a run that looked at the claim before,
+    as it is the look, the pause after it, the write, and how late a server may be with it.
+    """
+
+    poll_s: float = 1.0
+    write_s: float = WRITE_S
+    late_s: float = 2.0
+    look_s: float = TRY_S
+    fresh_s: float = 5.0
+    routed_s: float = 5.0
+    settle_s: float = 10.0
+    interval_s: float = 5.0
+    stray_s: float = TRY_S + 5.0 + WRITE_S + 2.0
 
 
 class Denied(Exception):
@@ -52,7 +80,8 @@ class Ground:
     cluster: Cluster
     plan: Plan
     clock: Clock
-    write_s: float = WRITE_S
+    pace: Pace = field(default_factory=Pace)
+    _looked: tuple[float, float] = (0.0, 0.0)
 
     @property
     def namespace(self) -> str:
@@ -67,14 +96,14 @@ class Ground:
         if isinstance(found, Failed):
             if found.kind == "not-found":
                 return None
-            raise Denied(_unread(found))
+            raise Denied(await no(found))
         return found
 
     async def listed(self, resource: Resource, labels: str = "") -> list[Object]:
         """The objects of the target's namespace. Errors: Denied."""
         found = await self.cluster.list(resource, self.namespace, labels=labels)
         if isinstance(found, Failed):
-            raise Denied(_unread(found))
+            raise Denied(await no(found))
         return list(found.items)
 
     async def home(self) -> Object:
@@ -91,11 +120,21 @@ class Ground:
         if held != do.claim:
             raise Denied(Conflict(f"the claim on home is {held or 'gone'}, not {do.claim}"))
         now = digest(mapping(home, "spec", "template"))
-        if do.home == "planned" and now != self.plan.template:
+        if do.home == "planned" and now != self.plan.template and not self.is_patched(home):  # ours already where an answer was lost
             raise Denied(Conflict("home's template is not as the plan found it: somebody changed it"))
         if do.home == "patched" and annotation(home, PATCHED) != f"{self.plan.id}#{now}":
             raise Denied(Conflict("home's template is not as we wrote it: somebody changed it"))
+        self._looked = time.monotonic(), time.time()
         return home
+
+    async def look_again(self, do: Do) -> None:
+        """Home was checked a moment ago: again where it was longer, as on a machine that slept meanwhile. Errors: Denied."""
+        for _ in range(TRIES):
+            steady, wall = self._looked
+            if max(time.monotonic() - steady, time.time() - wall) <= self.pace.fresh_s:
+                return
+            await self.checked_home(do)
+        raise Denied(Lost("the cluster is too slow to be sure that the claim is still ours"))
 
     def is_patched(self, home: Object) -> bool:
         """True where home's template is the plan's already."""
@@ -165,47 +204,46 @@ class Ground:
         metadata = body.setdefault("metadata", {})
         metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
         metadata.setdefault("annotations", {})[STEP] = do.key
-        return await self.written(self.cluster.patch(resource, name_of(found), body, self.namespace, how="merge", within_s=self.write_s))
+        if not isinstance(do.act, ClaimHome | ReleaseHome):
+            await self.look_again(do)
+        write = self.cluster.patch(resource, name_of(found), body, self.namespace, how="merge", within_s=self.pace.write_s)
+        return await self.written(write)
 
-    async def written(self, write: Any) -> Object | None:
-        """What came of a write: the object; None for a conflict. Errors: Denied, `Lost` only when the server's time for it is over."""
-        began = self.clock.now()
-        found: Object | Failed = await write
+    async def written(self, write: Awaitable[Object | Failed]) -> Object | None:
+        """What came of a write: the object; None where there is a conflict or nothing to write to: read it again. Errors: Denied."""
+        found = await settled(write, self.pace)
         if not isinstance(found, Failed):
             return found
-        if found.kind == "conflict":
+        if found.kind in ("conflict", "not-found"):
             return None
-        if found.uncertain:
-            await asyncio.sleep(max(0.0, began + self.write_s + LATE_S - self.clock.now()))
-            raise Denied(Lost(found.why))
-        raise Denied(Lost(found.why) if found.may_pass else Refused(found.why))
+        raise Denied(await no(found))
 
-    async def delete(self, resource: Resource, found: Object) -> None:
-        """The deletion of that very object is on its way, or it is gone. Errors: Denied."""
-        began = self.clock.now()
-        answer = await self.cluster.delete(
-            resource, name_of(found), self.namespace, uid=text(found, "metadata", "uid"), within_s=self.write_s
-        )
-        if isinstance(answer, Failed) and answer.kind not in ("not-found", "conflict"):
-            if answer.uncertain:
-                await asyncio.sleep(max(0.0, began + self.write_s + LATE_S - self.clock.now()))
-            raise Denied(Lost(answer.why) if answer.may_pass or answer.uncertain else Refused(answer.why))
+    async def deleted(self, do: Do, resource: Resource, found: Object) -> bool:
+        """The deletion of that very object, as it was read, is on its way; False where it is not that any more: read it again.
 
-    async def config_map(self, name: str, data: Mapping[str, str] | None, labels: Mapping[str, str], key: str) -> None:
+        Errors: Denied.
+        """
+        await self.look_again(do)
+        uid, version = text(found, "metadata", "uid"), text(found, "metadata", "resourceVersion")
+        write = self.cluster.delete(resource, name_of(found), self.namespace, uid=uid, version=version, within_s=self.pace.write_s)
+        return await self.written(write) is not None
+
+    async def config_map(self, do: Do, name: str, data: Mapping[str, str] | None, labels: Mapping[str, str]) -> None:
         """The ConfigMap holds that data (None: it is gone). Errors: Denied."""
         for _ in range(TRIES):
             found = await self.got(CONFIG_MAPS, name)
             if data is None:
-                if found is not None:
-                    await self.delete(CONFIG_MAPS, found)
-                return
-            metadata = {"name": name, "labels": {**MANAGED, **labels}, "annotations": {STEP: key}}
+                if found is None or await self.deleted(do, CONFIG_MAPS, found):
+                    return
+                continue
+            metadata = {"name": name, "labels": {**MANAGED, **labels}, "annotations": {STEP: do.key}}
             body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+            await self.look_again(do)
             if found is None:
-                write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.write_s)
+                write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s)
             else:
                 metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
-                write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.write_s)
+                write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s)
             if await self.written(write) is not None:
                 return
         raise Denied(Lost(f"configmap {name} changes all the time"))
@@ -232,5 +270,29 @@ def is_ready(pod: Object) -> bool:
     return not is_going(pod) and condition(pod, "Ready").get("status") == "True"
 
 
-def _unread(found: Failed) -> Refused | Lost:
-    return Lost(found.why) if found.may_pass else Refused(found.why)
+async def settled(write: Awaitable[Object | Failed], pace: Pace) -> Object | Failed:
+    """What came of a write. Where that is not known, it is told when the server's time for it is over: done by then, or never.
+
+    Whoever asks may be cancelled meanwhile, but not before that.
+    """
+    task = asyncio.ensure_future(_settled(write, pace))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+async def _settled(write: Awaitable[Object | Failed], pace: Pace) -> Object | Failed:
+    began = time.monotonic()
+    found = await write
+    if isinstance(found, Failed) and found.uncertain:
+        await asyncio.sleep(max(0.0, began + pace.write_s + pace.late_s - time.monotonic()))
+    return found
+
+
+async def no(found: Failed) -> Refused | Lost:
+    """The failure as an answer: one that may be otherwise in a moment is no refusal. A busy server is left alone for as long as it asks."""
+    if found.retry_after_s is not None:
+        await asyncio.sleep(min(found.retry_after_s, MOST_ASKED_S))
+    return Lost(found.why) if found.may_pass or found.kind == "gone" else Refused(found.why)

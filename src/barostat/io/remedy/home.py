@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from barostat.io.kubernetes.cluster import Object
-from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS
-from barostat.io.remedy.ground import CLAIM, ENDED, FORMER, PATCHED, POLL_S, STEP, TRIES, Denied, Ground, annotation, is_ready
+from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, PODS
+from barostat.io.remedy.ground import CLAIM, COST, ENDED, FORMER, LEAST, PATCHED, STEP, TRIES, Denied, Ground, annotation, is_ready
 from barostat.judge.remedy_change import digest
 from barostat.platform.objects import count, mapping, text
 from barostat.platform.pod_status import unschedulable
@@ -25,17 +25,25 @@ def limits_name(home: str) -> str:
 
 
 async def claim(ground: Ground, do: Do) -> Done:
-    """ClaimHome. Errors: Denied."""
-    plan = ground.plan
+    """ClaimHome; a later run's is Done when nothing of an earlier one can be on its way any more. Errors: Denied."""
     _, epoch, _ = do.claim.split("#", 2)
+    await _claim(ground, do, int(epoch))
+    if int(epoch) > 1:
+        await asyncio.sleep(ground.pace.stray_s)
+        return Done(note=f"waited {ground.pace.stray_s:.0f} s for what the run before it may have had on its way")
+    return Done()
+
+
+async def _claim(ground: Ground, do: Do, epoch: int) -> None:
+    plan = ground.plan
     for _ in range(TRIES):
         home = await ground.home()
         held = annotation(home, CLAIM)
         if held == do.claim and annotation(home, STEP) == do.key:
-            return Done()
+            return
         if held:
             holder, number, _ = [*held.split("#", 2), "0", ""][:3]
-            if held != do.claim and (holder != plan.id or not number.isdigit() or int(number) >= int(epoch)):
+            if held != do.claim and (holder != plan.id or not number.isdigit() or int(number) >= epoch):
                 raise Denied(Conflict(f"another change is in flight: {held}"))
         elif (
             digest(mapping(home, "spec", "template")) != plan.template
@@ -44,7 +52,7 @@ async def claim(ground: Ground, do: Do) -> Done:
         ):
             raise Denied(Conflict("home is not as the plan found it"))
         if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": {CLAIM: do.claim}}}) is not None:
-            return Done()
+            return
     raise Denied(Lost("home changes all the time"))
 
 
@@ -63,7 +71,7 @@ async def release(ground: Ground, do: Do) -> Done:
 
 
 async def scale(ground: Ground, do: Do, act: ScaleHome) -> Done:
-    """ScaleHome: the number is written, and Done when the ReplicaSet has made it so. Errors: Denied."""
+    """ScaleHome: the number is written; before that what is to go is marked as the first to go. Errors: Denied."""
     for _ in range(TRIES):
         home = await ground.checked_home(do)
         now = count(home, "spec", "replicas")
@@ -72,12 +80,25 @@ async def scale(ground: Ground, do: Do, act: ScaleHome) -> Done:
         if now not in (act.former, act.to):
             raise Denied(Conflict(f"home asks for {now} replicas, not {act.former}: somebody scaled it"))
         if act.to < (now or 0):
-            ready = sum(map(is_ready, await ground.home_pods()))
+            pods = await ground.home_pods()
+            ready = sum(map(is_ready, pods))
             if ready > act.to:
                 raise Denied(Refused(f"{ready} replicas are Ready: one that serves would be deleted"))
+            newest = sorted(pods, key=lambda pod: text(pod, "metadata", "creationTimestamp"), reverse=True)
+            newborn = [pod for pod in newest if not is_ready(pod)][: max(0, len(pods) - act.to)]
+            if not await _marked(ground, do, newborn):
+                continue
         if await ground.merged(do, DEPLOYMENTS, home, {"spec": {"replicas": act.to}}) is not None:
             return Done()
     raise Denied(Lost("home changes all the time"))
+
+
+async def _marked(ground: Ground, do: Do, pods: list[Object]) -> bool:
+    """The ReplicaSet deletes these first, whatever becomes of them meanwhile; False where one was no longer what was read."""
+    for pod in pods:
+        if annotation(pod, COST) != LEAST and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: LEAST}}}) is None:
+            return False
+    return True
 
 
 async def await_home(ground: Ground, do: Do, act: AwaitHome) -> Done:
@@ -90,7 +111,7 @@ async def await_home(ground: Ground, do: Do, act: AwaitHome) -> Done:
             return Done()
         if act.ready and not any(not unschedulable(pod) for pod in pods) and ground.clock.now() > do.until - 1.0:
             raise Denied(Failed("no node takes home's pods"))
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(ground.pace.poll_s)
 
 
 async def patch_template(ground: Ground, do: Do, act: PatchTemplate) -> Done:
@@ -113,15 +134,14 @@ async def patch_template(ground: Ground, do: Do, act: PatchTemplate) -> Done:
         else:
             marks[FORMER] = json.dumps(mapping(home, "spec", "template"))
             new["spec"]["template"] = await ground.new_template(home)
-            tried = await ground.written(
-                ground.cluster.replace(DEPLOYMENTS, ground.plan.target.name, new, ground.namespace, dry_run=True, within_s=ground.write_s)
-            )
+            name, within_s = ground.plan.target.name, ground.pace.write_s
+            tried = await ground.written(ground.cluster.replace(DEPLOYMENTS, name, new, ground.namespace, dry_run=True, within_s=within_s))
             if tried is None:
                 continue
             new["spec"]["template"] = tried["spec"]["template"]
             marks[PATCHED] = f"{ground.plan.id}#{digest(mapping(tried, 'spec', 'template'))}"
         new.pop("status", None)
-        write = ground.cluster.replace(DEPLOYMENTS, ground.plan.target.name, new, ground.namespace, within_s=ground.write_s)
+        write = ground.cluster.replace(DEPLOYMENTS, ground.plan.target.name, new, ground.namespace, within_s=ground.pace.write_s)
         if await ground.written(write) is not None:
             return Done()
     raise Denied(Lost("home changes all the time"))
@@ -146,12 +166,11 @@ async def write_limits(ground: Ground, do: Do, act: WriteLimits, limits: str) ->
         if not ours:
             return Done(note="they were not written")
         before = text(held, FORMER_LIMITS_KEY)
-        await ground.config_map(
-            name, {LIMITS_KEY: before} if before else None, {"barostat.dev/target": labels["barostat.dev/target"]}, do.key
-        )
+        target = {"barostat.dev/target": labels["barostat.dev/target"]}
+        await ground.config_map(do, name, {LIMITS_KEY: before} if before else None, target)
         return Done()
     if not limits:
         return Done(note="the plan holds no limits")
     before = text(held, FORMER_LIMITS_KEY) if ours else text(held, LIMITS_KEY)
-    await ground.config_map(name, {LIMITS_KEY: limits} | ({FORMER_LIMITS_KEY: before} if before else {}), labels, do.key)
+    await ground.config_map(do, name, {LIMITS_KEY: limits} | ({FORMER_LIMITS_KEY: before} if before else {}), labels)
     return Done(note=f"configmap {name}")

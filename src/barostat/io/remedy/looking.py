@@ -12,11 +12,12 @@ from barostat.io.kubernetes.cluster import Object
 from barostat.io.kubernetes.live import Options, Watcher
 from barostat.io.kubernetes.pod_door import PodDoor
 from barostat.io.kubernetes.target import Wanted
-from barostat.io.remedy.ground import Ground
+from barostat.io.remedy.ground import Denied, Ground
 from barostat.judge.assemble import windows
 from barostat.judge.endpoint import endpoints
 from barostat.judge.recording import Recording
 from barostat.platform.objects import name_of
+from barostat.remedy.acts import Lost
 
 ASK_S = 8.0
 _RUNNING = re.compile(rb"^vllm:num_requests_(?:running|waiting)(?:\{[^}]*\})? ([0-9.eE+]+)", re.MULTILINE)
@@ -42,7 +43,10 @@ async def requests_in(ground: Ground, pod: Object) -> float | None:
 
 
 async def resolved(ground: Ground, pod: Object) -> str | None:
-    """None if the pod's engine holds the plan's new value, by its metrics, log or arguments; else what it holds."""
+    """None if the pod's engine holds the plan's new value, by its metrics, log or arguments; else what it holds.
+
+    Errors: Denied, where the engine could not be asked.
+    """
     change = ground.plan.change
     if change.kind not in ("argument", "config-file"):
         return None
@@ -54,6 +58,9 @@ async def resolved(ground: Ground, pod: Object) -> str | None:
         await eye.rest()
     window = only_window(recording, name_of(pod))
     found = window.config.get(canonical_name(change.name)) if window is not None else None
+    asked = any(replica.scrapes for replica in recording.replicas)
+    if window is None or (found is None and change.value is not None and not asked):
+        raise Denied(Lost(f"the engine of {name_of(pod)} could not be asked: {'; '.join(recording.problems)[:200]}"))
     if change.value is None:
         given = found is not None and found.provenance in ("flag", "config-file", "log")
         return f"{change.name} is still {found.value}" if given and found is not None else None

@@ -14,15 +14,13 @@ from barostat.remedy.acts import Judged, Lost
 from barostat.remedy.state import Do
 from barostat.remedy.verify import verify
 
-SETTLE_S = 10.0
-"""What was asked of a replica before it took part counts for nothing: its first requests find an empty cache and no company."""
-INTERVAL_S = 5.0
-MOST_UNKNOWN_S = 60.0
-
 
 async def observe(ground: Ground, do: Do) -> Judged:
-    """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in time. Errors: Denied."""
-    plan = ground.plan
+    """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in time.
+
+    Whether home is still ours may be unknown for a while: nothing is changed here. Errors: Denied.
+    """
+    plan, pace = ground.plan, ground.pace
     if plan.strategy in ("spare", "in-place"):
         names = (do.pod.name,) if do.pod is not None else await _spare(ground)
     else:
@@ -30,15 +28,15 @@ async def observe(ground: Ground, do: Do) -> Judged:
     eye = watcher(ground, names, Options(for_s=0.0))
     former = dict(plan.baseline)
     began = ground.clock.now()
-    since = began + min(SETTLE_S, plan.expectation.sustained_s)
+    since = began + min(pace.settle_s, plan.expectation.sustained_s)
     until = began + plan.bounds.verify_s
     judged = Judged("inconclusive", ("nothing was measured",))
     try:
         await eye.choose()
         turn = began
         while True:
-            await ground.checked_home(do)
-            await eye.look(INTERVAL_S)
+            await _unless_lost(ground, do)
+            await eye.look(pace.interval_s)
             for scraper in eye.scrapers.values():
                 scraper.forget_before(since)
             now = ground.clock.now()
@@ -46,13 +44,21 @@ async def observe(ground: Ground, do: Do) -> Judged:
                 recording = (await eye.recording()).recording
                 found = [verify(plan.expectation, former, window, since) for window in _windows(recording)]
                 judged = _together(found)
-                if judged.outcome != "inconclusive" or now >= until - INTERVAL_S:
+                if judged.outcome != "inconclusive" or now >= until - pace.interval_s:
                     return judged
-                turn = max(turn, now + INTERVAL_S)
-            turn = max(turn + INTERVAL_S, ground.clock.now())
+                turn = max(turn, now + pace.interval_s)
+            turn = max(turn + pace.interval_s, ground.clock.now())
             await asyncio.sleep(turn - ground.clock.now())
     finally:
         await eye.rest()
+
+
+async def _unless_lost(ground: Ground, do: Do) -> None:
+    try:
+        await ground.checked_home(do)
+    except Denied as denied:
+        if not isinstance(denied.answer, Lost):
+            raise
 
 
 async def _spare(ground: Ground) -> tuple[str, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from typing import Any
 
 from barostat.io.kubernetes.cluster import Object
 from barostat.io.kubernetes.resources import PODS
-from barostat.io.remedy.ground import LABELS, POLL_S, TRIES, Denied, Ground, annotation, controller, is_going, is_ready
+from barostat.io.remedy.ground import COST, LABELS, LEAST, STEP, TRIES, Denied, Ground, annotation, controller, is_going, is_ready
 from barostat.io.remedy.looking import requests_in
 from barostat.platform.objects import mapping, name_of, text
 from barostat.remedy.acts import (
@@ -25,8 +26,6 @@ from barostat.remedy.acts import (
 from barostat.remedy.state import Do
 
 DRAINED_TWICE = 2
-ROUTED_S = 5.0
-"""Every kube-proxy hears of the EndpointSlices by itself: for so long a new connection may still come to a pod that has left them."""
 
 
 async def _pod(ground: Ground, ref: PodRef | None) -> Object | None:
@@ -57,7 +56,7 @@ async def join(ground: Ground, do: Do, act: JoinRotation) -> Done:
         ready, _ = await ground.in_rotation(home)
         if text(pod, "metadata", "uid") in ready:
             return Done()
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(ground.pace.poll_s)
 
 
 async def leave(ground: Ground, do: Do, act: LeaveRotation | Detach) -> Done:
@@ -72,15 +71,17 @@ async def leave(ground: Ground, do: Do, act: LeaveRotation | Detach) -> Done:
             return Done(note="it is gone")
         off = await ground.rotation_labels(home)
         held = {key: found for key, found in mapping(pod, "metadata", "labels").items() if key in off}
-        if not held:
+        patch: dict[str, Any] = {}
+        if held:
+            uid = text(pod, "metadata", "uid")
+            if homes and uid not in {text(own, "metadata", "uid") for own in await ground.home_pods()}:
+                raise Denied(Refused(f"{name_of(pod)} is not home's"))
+            ready, _ = await ground.in_rotation(home)
+            if len(ready - {uid}) < act.serving:
+                raise Denied(Refused(f"{len(ready - {uid})} others would serve, {act.serving} are needed"))
+            patch = {"metadata": {"labels": dict.fromkeys(held), "annotations": {LABELS: json.dumps(held, sort_keys=True)}}}
+        elif annotation(pod, STEP) == do.key:
             break
-        uid = text(pod, "metadata", "uid")
-        if homes and uid not in {text(own, "metadata", "uid") for own in await ground.home_pods()}:
-            raise Denied(Refused(f"{name_of(pod)} is not home's"))
-        ready, _ = await ground.in_rotation(home)
-        if len(ready - {uid}) < act.serving:
-            raise Denied(Refused(f"{len(ready - {uid})} others would serve, {act.serving} are needed"))
-        patch: dict[str, Any] = {"metadata": {"labels": dict.fromkeys(held), "annotations": {LABELS: json.dumps(held, sort_keys=True)}}}
         if await ground.merged(do, PODS, pod, patch) is not None:
             break
     else:
@@ -93,7 +94,7 @@ async def leave(ground: Ground, do: Do, act: LeaveRotation | Detach) -> Done:
             return Done(note="it is gone")
         if text(pod, "metadata", "uid") not in seen and not (homes and controller(pod)):
             return Done()
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(ground.pace.poll_s)
 
 
 async def pick_replica(ground: Ground, do: Do) -> Done:
@@ -124,7 +125,8 @@ async def pick_surplus(ground: Ground, do: Do, act: PickSurplus) -> Done:
 
 
 async def put_back(ground: Ground, do: Do, act: PutBack) -> Done:
-    """PutBack: adopted and in rotation again where it is missed, deleted where home is whole without it. Errors: Denied."""
+    """PutBack: adopted and in rotation again where it is missed, drained and deleted where home is whole without it. Errors: Denied."""
+    drain = Drain(ground, do.until - ground.plan.bounds.answer_s)
     while True:
         home = await ground.checked_home(do)
         pod = await _pod(ground, do.pod)
@@ -134,9 +136,7 @@ async def put_back(ground: Ground, do: Do, act: PutBack) -> Done:
         own = await ground.home_pods()
         if uid in {text(other, "metadata", "uid") for other in own}:
             ready, _ = await ground.in_rotation(home)
-            if uid in ready or not is_ready(pod):
-                if annotation(pod, LABELS):
-                    await ground.merged(do, PODS, pod, {"metadata": {"annotations": {LABELS: None}}})
+            if (uid in ready or not is_ready(pod)) and await _kept(ground, do, pod, own):
                 return Done()
         elif not (former := annotation(pod, LABELS)):
             ready, _ = await ground.in_rotation(home)
@@ -144,46 +144,86 @@ async def put_back(ground: Ground, do: Do, act: PutBack) -> Done:
                 return Done()
             raise Denied(Refused(f"{name_of(pod)} belongs to nobody, and what it was labelled with is not known"))
         elif any(mapping(pod, "metadata", "labels").get(key) != found for key, found in json.loads(former).items()):
-            if sum(map(is_ready, own)) >= act.replicas:
-                await ground.delete(PODS, pod)
-                return Done(note="home is whole without it: deleted")
-            await ground.merged(do, PODS, pod, {"metadata": {"labels": json.loads(former)}})
-        await asyncio.sleep(POLL_S)
+            if sum(map(is_ready, own)) < act.replicas:
+                await ground.merged(do, PODS, pod, {"metadata": {"labels": json.loads(former)}})
+            elif await drain.over(pod):
+                cut = await _cut(ground, pod)
+                if await ground.deleted(do, PODS, pod):
+                    return Done(note=f"home is whole without it: deleted{'; ' + cut if cut else ''}")
+        await asyncio.sleep(ground.pace.poll_s)
+
+
+async def _kept(ground: Ground, do: Do, pod: Object, own: list[Object]) -> bool:
+    """The pod carries the act's key, and none of home's pods a mark of ours; False where one was no longer what was read."""
+    for other in own:
+        marked = annotation(other, COST) == LEAST
+        if marked and await ground.merged(do, PODS, other, {"metadata": {"annotations": {COST: None}}}) is None:
+            return False
+        if marked and name_of(other) == name_of(pod):
+            return False
+    if annotation(pod, STEP) == do.key and not annotation(pod, LABELS):
+        return True
+    return await ground.merged(do, PODS, pod, {"metadata": {"annotations": {LABELS: None}}}) is not None
+
+
+class Drain:
+    """Looks at a pod that is out of rotation until none of its requests is left, or the time is over."""
+
+    def __init__(self, ground: Ground, until: float) -> None:
+        self._ground = ground
+        self._until = until
+        self._routed_until = ground.clock.now() + ground.pace.routed_s
+        self._empty = self._silent = 0
+        self.note = ""
+
+    async def over(self, pod: Object) -> bool:
+        """One more look: twice no request by the pod's own metrics, or twice no answer of one that is not Ready anyway."""
+        found = await requests_in(self._ground, pod)
+        now = self._ground.clock.now()
+        self._empty = self._empty + 1 if found == 0 else 0
+        self._silent = self._silent + 1 if found is None and not is_ready(pod) else 0
+        self.note = "it does not serve" if self._silent else ""
+        return self._silent >= DRAINED_TWICE or (self._empty >= DRAINED_TWICE and now >= self._routed_until) or now >= self._until
 
 
 async def await_drained(ground: Ground, do: Do) -> Done:
-    """AwaitDrained: no request by the pod's own metrics, twice. Errors: Denied."""
-    empty = 0
-    routed_until = ground.clock.now() + ROUTED_S
+    """AwaitDrained: no request by the pod's own metrics, twice; its deadline is the machine's. Errors: Denied."""
+    drain = Drain(ground, math.inf)
     while True:
         await ground.checked_home(do)
         pod = await _pod(ground, do.pod)
-        if pod is None or not is_ready(pod):
-            return Done(note="it is gone" if pod is None else "it does not serve")
-        found = await requests_in(ground, pod)
-        empty = empty + 1 if found == 0 else 0
-        if empty >= DRAINED_TWICE and ground.clock.now() >= routed_until:
-            return Done()
-        await asyncio.sleep(POLL_S)
+        if pod is None:
+            return Done(note="it is gone")
+        if await drain.over(pod):
+            return Done(note=drain.note)
+        await asyncio.sleep(ground.pace.poll_s)
 
 
 async def delete_pod(ground: Ground, do: Do) -> Done:
     """DeletePod: Done when it is gone, with the requests that it cut. Errors: Denied."""
-    cut: float | None = 0.0
-    asked = False
+    cut = ""
     while True:
         home = await ground.checked_home(do)
         found = await ground.got(PODS, do.pod.name) if do.pod is not None else None
         if found is None or do.pod is None or text(found, "metadata", "uid") != do.pod.uid:
-            return Done(note=f"{cut:.0f} requests were cut" if cut else "")
-        if not asked and not is_going(found):
+            return Done(note=cut)
+        if not is_going(found):
             _, seen = await ground.in_rotation(home)
             if controller(found) or do.pod.uid in seen:
                 raise Denied(Refused(f"{do.pod.name} is in rotation or has a controller"))
-            cut = await requests_in(ground, found) if is_ready(found) else 0.0
-            await ground.delete(PODS, found)
-            asked = True
-        await asyncio.sleep(POLL_S)
+            cut = await _cut(ground, found)
+            await ground.deleted(do, PODS, found)
+        await asyncio.sleep(ground.pace.poll_s)
+
+
+async def _cut(ground: Ground, pod: Object) -> str:
+    """How many requests the pod's end will cut, for the timeline; empty for none."""
+    if not is_ready(pod):
+        return ""
+    found = await requests_in(ground, pod)
+    if found is None:
+        return "whether requests were cut is not known: its metrics did not answer"
+    return f"{found:.0f} requests were cut" if found else ""
 
 
 def _ref(pod: Object) -> PodRef:

@@ -8,7 +8,7 @@ from typing import Any
 
 from barostat.io.kubernetes.cluster import Object
 from barostat.io.kubernetes.resources import DEPLOYMENTS, PODS
-from barostat.io.remedy.ground import INCIDENT, MANAGED, POLL_S, SPARE, STEP, TRIES, Denied, Ground, is_going, is_ready
+from barostat.io.remedy.ground import INCIDENT, MANAGED, SPARE, STEP, TRIES, Denied, Ground, is_going, is_ready
 from barostat.io.remedy.looking import resolved
 from barostat.platform.objects import condition, count, mapping, name_of, objects, text
 from barostat.platform.pod_status import unschedulable
@@ -69,10 +69,11 @@ async def create(ground: Ground, do: Do, act: CreateSpare) -> Done:
                 raise Denied(Conflict(f"deployment {name_of(found)} is there already and not ours"))
             if not is_going(found):
                 return Done()
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(ground.pace.poll_s)
             continue
         body = await spare_document(ground, home, act.index, do.key)
-        if await ground.written(ground.cluster.create(DEPLOYMENTS, body, ground.namespace, within_s=ground.write_s)) is not None:
+        await ground.look_again(do)
+        if await ground.written(ground.cluster.create(DEPLOYMENTS, body, ground.namespace, within_s=ground.pace.write_s)) is not None:
             return Done()
     raise Denied(Lost("the spare's Deployment is neither there nor can it be made"))
 
@@ -96,7 +97,7 @@ async def await_spare(ground: Ground, do: Do, act: AwaitSpare) -> Done:
                 raise Denied(Failed(f"{name_of(pod)} stays Pending: {text(condition(pod, 'PodScheduled'), 'message')[:200]}"))
         if not pods and (why := await _not_made(ground, act.index)):
             raise Denied(Failed(why))
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(ground.pace.poll_s)
 
 
 async def delete(ground: Ground, do: Do, act: DeleteSpare) -> Done:
@@ -114,8 +115,8 @@ async def delete(ground: Ground, do: Do, act: DeleteSpare) -> Done:
         if any(text(pod, "metadata", "uid") in seen or _carries(pod, off) for pod in pods if not is_going(pod)):
             raise Denied(Refused("its pod is in rotation"))
         if found is not None and not is_going(found):
-            await ground.delete(DEPLOYMENTS, found)
-        await asyncio.sleep(POLL_S)
+            await ground.deleted(do, DEPLOYMENTS, found)
+        await asyncio.sleep(ground.pace.poll_s)
 
 
 async def pods_of_spare(ground: Ground, index: int) -> list[Object]:

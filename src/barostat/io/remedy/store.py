@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barostat.core.errors import InputError, OutsideError
-from barostat.io.kubernetes.cluster import WRITE_S, Cluster, Object
+from barostat.io.kubernetes.cluster import Cluster, Object
 from barostat.io.kubernetes.failures import Failed
 from barostat.io.kubernetes.resources import CONFIG_MAPS, EVENTS
-from barostat.io.remedy.ground import INCIDENT, LATE_S, MANAGED
+from barostat.io.remedy.ground import INCIDENT, MANAGED, TRIES, Pace, no, settled
 from barostat.platform.objects import mapping, name_of, text
 from barostat.remedy.acts import Conflict, Done, Lost, Refused
 from barostat.remedy.plan import Target
@@ -34,41 +33,36 @@ class Store:
 
     cluster: Cluster
     namespace: str
+    pace: Pace = field(default_factory=Pace)
 
     async def write(self, command: WriteRecord, limits: str) -> Done | Refused | Conflict | Lost:
-        """WriteRecord: fits no record, one of a lower epoch, one of this epoch and holder with no higher revision."""
+        """WriteRecord: fits no record, one of a lower epoch that is the one that was read, one of this run with no higher revision."""
         state, name = command.state, record_name(command.state.plan.id)
-        began = time.monotonic()
-        while time.monotonic() - began < WRITE_S:
+        for _ in range(TRIES):
             found = await self.cluster.get(CONFIG_MAPS, name, self.namespace)
             if isinstance(found, Failed) and found.kind != "not-found":
-                return Lost(found.why) if found.may_pass else Refused(found.why)
+                return await no(found)
             metadata = {
                 "name": name,
                 "labels": {**MANAGED, INCIDENT: state.plan.id, TARGET: state.plan.target.name[:63], RECORD: "true"},
             }
             body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: to_json(state), LIMITS: limits}}
             if isinstance(found, Failed):
-                written = await self.cluster.create(CONFIG_MAPS, body, self.namespace)
+                write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s)
             else:
                 try:
                     held = from_json(text(found, "data", KEY), name)
                 except InputError as error:
                     return Conflict(f"the record is not one that can be read: {error}")
-                if not (
-                    held.epoch < state.epoch
-                    or (held.epoch == state.epoch and held.holder == state.holder and held.revision <= command.revision)
-                ):
+                if not _fits(held, state, command.revision):
                     return Conflict(f"run {held.epoch} of {held.holder or 'another program'} goes on with it")
                 metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
-                written = await self.cluster.replace(CONFIG_MAPS, name, body, self.namespace)
+                write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s)
+            written = await settled(write, self.pace)
             if not isinstance(written, Failed):
                 return Done()
-            if written.uncertain:
-                await asyncio.sleep(max(0.0, began + WRITE_S + LATE_S - time.monotonic()))
-                return Lost(written.why)
-            if written.kind != "conflict":
-                return Lost(written.why) if written.may_pass else Refused(written.why)
+            if written.kind not in ("conflict", "not-found"):
+                return await no(written)
         return Lost("the record changes all the time")
 
     async def read(self, incident: str) -> tuple[State, str]:
@@ -128,6 +122,17 @@ class Store:
         }
         written = await self.cluster.create(EVENTS, body, self.namespace, within_s=5.0)
         return written.why if isinstance(written, Failed) else ""
+
+
+def _fits(held: State, state: State, revision: int) -> bool:
+    """Whether the new record may take that one's place.
+
+    A later run goes on from what it read: where the earlier one has written since, the new record would lack the undo of what it is about
+    to do.
+    """
+    if held.epoch == state.epoch:
+        return held.holder == state.holder and held.revision <= revision
+    return held.epoch < state.epoch and held.revision < revision
 
 
 def data_of(item: Object) -> str:
