@@ -148,8 +148,8 @@ def of_answers(preemptions: int, answers: Sequence[Answer]) -> dict[str, float]:
     first_s = min(answer.row.arrival_s for answer in answers)
     tokens = sum(answer.row.output_tokens for answer in answers)
     last_s = max(answer.token_s[-1] for answer in answers)
-    ttft = spread((answer.token_s[0] - answer.row.arrival_s, 1) for answer in answers)
-    gaps = [(late - early, 1) for answer in answers for early, late in zip(answer.token_s, answer.token_s[1:], strict=False)]
+    ttft = spread(answer.token_s[0] - answer.row.arrival_s for answer in answers)
+    gaps = [late - early for answer in answers for early, late in zip(answer.token_s, answer.token_s[1:], strict=False)]
     return _quantities(preemptions, tokens / (last_s - first_s), ttft, spread(gaps))
 
 
