@@ -150,6 +150,26 @@ def test_a_killed_run_is_resumed_with_a_new_epoch_before_anything_else() -> None
     assert run.tell("ok") == "CreateSpare 0"
 
 
+def test_a_killed_run_that_a_person_ends_is_taken_back_once_the_claim_is_renewed() -> None:
+    dead = Dialogue(a_plan()).follow("""
+        begin        -> Gather
+        facts        -> record
+        ok           -> ClaimHome
+        ok           -> record
+        ok           -> CreateSpare 0
+    """)
+    run = dead.killed().follow("""
+        resume       -> record
+        abort        ->
+        ok           -> ClaimHome
+        ok           -> record
+        ok           -> DeleteSpare 0
+        ok           -> record
+        ok           -> ReleaseHome
+    """)
+    assert run.state.phase == "RollingBack"
+
+
 def test_a_run_that_is_resumed_the_next_day_goes_back() -> None:
     dead = Dialogue(a_plan()).follow("""
         begin        -> Gather
