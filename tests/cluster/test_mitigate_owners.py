@@ -61,6 +61,8 @@ def test_an_autoscaler_that_would_fight_is_seen_paused_and_handed_back(space: Wo
         assert "HPA twin sets the replicas by itself, between 2 and 4" in told
         assert "selectPolicy: Disabled" in told
         assert incidents(space) == []
+        assert mitigate(space, "--lever", "scale-out", "--dry-run", *QUICK) == 5
+        assert "minReplicas: 3" in capsys.readouterr().out
         assert mitigate(space, "--pause-owner", "--autonomy", "act", *QUICK) == 0
         assert incidents(space)[0]["phase"] == "Done"
         nothing_of_ours_is_left(space)

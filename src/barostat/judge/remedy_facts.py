@@ -6,22 +6,21 @@ import math
 from collections.abc import Sequence
 
 from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
+from barostat.core.change import Change
 from barostat.core.diagnosis import CauseName
 from barostat.core.limits import RemedyLimits
 from barostat.core.window import Window
 from barostat.judge.remedy_change import digest, separable
 from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision, is_stuck, since_of_revision
 from barostat.levers import levers
-from barostat.platform.objects import condition, mapping, name_of, text
+from barostat.platform.objects import Object, condition, mapping, name_of, text
 from barostat.platform.placing import disruption_minimum, placeable, quota_left, rollout_complete
-from barostat.remedy.plan import Plan
+from barostat.remedy.plan import ROLLBACK, Plan
 from barostat.remedy.precheck import Facts
 from barostat.remedy.state import State
 
 CHANGES_PER_HOUR = 2
 BURN_WINDOW_S = 7200.0
-ROLLBACK = "rollback"
-"""The lever of a plan that takes one back: a person wants it, whatever the cause is by now."""
 CLAIM, PATCHED, ENDED = "barostat.dev/claim", "barostat.dev/patched", "barostat.dev/ended"
 
 
@@ -109,10 +108,17 @@ def rollout_age_s(seen: Seen) -> float:
     return min(ages, default=math.inf)
 
 
+def worse_before(change: Change, template: Object, earlier: Sequence[State]) -> State | None:
+    """The incident in which the very change of the very same template was worse, or ended the engine; None where there is none."""
+    now = digest(template)
+    alike = (state for state in earlier if state.plan.template == now and state.plan.change == change)
+    return next((state for state in alike if state.phase == "RolledBack" and state.verified == "worse"), None)
+
+
 def changes_last_hour(earlier: Sequence[State], own: str, at: float) -> int:
-    """How many incidents of this target claimed it within the last hour, this one aside."""
-    claims = [entry.at for state in earlier if state.plan.id != own for entry in state.timeline if entry.event == "ClaimHome"]
-    return sum(at - claimed < 3600.0 for claimed in claims)
+    """How many incidents of this target claimed it within the last hour, this one aside. A run that is resumed claims again: one change."""
+    others = (state for state in earlier if state.plan.id != own)
+    return sum(any(entry.event == "ClaimHome" and at - entry.at < 3600.0 for entry in state.timeline) for state in others)
 
 
 def spare_place(seen: Seen) -> tuple[bool, str] | None:

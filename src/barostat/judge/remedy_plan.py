@@ -7,7 +7,7 @@ replica; in place where that was asked for or nothing serves anyway; limits alon
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from barostat.core.change import Change
@@ -17,7 +17,7 @@ from barostat.core.window import Window
 from barostat.judge.flag_surgery import NotChanged
 from barostat.judge.fleet import badness
 from barostat.judge.remedy_change import asked_for, change_of, changed_template, digest
-from barostat.judge.remedy_facts import ENDED, ROLLBACK, spare_place
+from barostat.judge.remedy_facts import ENDED, spare_place, worse_before
 from barostat.judge.remedy_forecast import TRIED, best
 from barostat.judge.remedy_promise import promise, promise_of_rollback
 from barostat.judge.remedy_scene import Seen, former_revision, is_stuck, revisions
@@ -25,7 +25,8 @@ from barostat.levers import levers
 from barostat.platform.objects import mapping, name_of, text
 from barostat.platform.placing import rollout_complete
 from barostat.platform.pods import engine_container
-from barostat.remedy.plan import Autonomy, Bounds, Plan, Strategy, Target
+from barostat.remedy.plan import ROLLBACK, Autonomy, Bounds, Plan, Strategy, Target
+from barostat.remedy.state import State
 from barostat.twin.summary import Slo
 
 
@@ -58,8 +59,8 @@ class Planned:
     passed_over: tuple[str, ...]
 
 
-def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None) -> Planned | NoPlan:
-    """The plan for this target, or why there is none."""
+def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None, earlier: Sequence[State] = ()) -> Planned | NoPlan:
+    """The plan for this target, or why there is none. `earlier`: its incidents; what was worse then is not tried again by itself."""
     windows = seen.windows()
     sick = [
         replica
@@ -72,11 +73,11 @@ def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None) -> Planned | 
     worst = max(sick, key=lambda replica: badness(replica.diagnosis))
     if worst.name not in windows:
         return NoPlan(f"{worst.name} has no readings")
-    chosen = _chosen(seen, wish, worst)
+    chosen = _chosen(seen, wish, worst, earlier)
     forecast: tuple[str, ...] = ()
     if not isinstance(chosen, NoPlan) and "=" not in wish.lever and chosen[0] in TRIED:
         worst, forecast = _forecast(seen, worst, windows[worst.name], limits)
-        chosen = _chosen(seen, wish, worst)
+        chosen = _chosen(seen, wish, worst, earlier)
     if isinstance(chosen, NoPlan):
         return chosen
     lever, change, because, passed = chosen
@@ -145,17 +146,19 @@ def _forecast(seen: Seen, worst: ReplicaReport, window: Window, limits: ServingL
     return replace(worst, next=(*rest[:place], chosen, *rest[place:])), told
 
 
-def _chosen(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
-    return _asked(seen, wish, worst) if wish.lever else _first(seen, worst)
+def _chosen(seen: Seen, wish: Wish, worst: ReplicaReport, earlier: Sequence[State]) -> Chosen | NoPlan:
+    return _asked(seen, wish, worst) if wish.lever else _first(seen, worst, earlier)
 
 
-def _first(seen: Seen, worst: ReplicaReport) -> Chosen | NoPlan:
-    """The first next step that can be carried out here."""
+def _first(seen: Seen, worst: ReplicaReport, earlier: Sequence[State]) -> Chosen | NoPlan:
+    """The first next step that can be carried out here, and that was not worse before."""
     passed: list[str] = []
     for step in worst.next:
         change = _change(seen, step)
         if isinstance(change, NotChanged):
             passed.append(f"{step.lever} ({step.change}): {change.why}")
+        elif (before := worse_before(change, seen.template, earlier)) is not None:
+            passed.append(f"{step.lever} ({step.change}): incident {before.plan.id} took it back: {before.why[:200]}")
         elif change.kind == "limits":
             passed.append(f"{step.lever} ({step.change}): no gateway that enforces it was found; it goes into the limits file")
         elif change.kind != "replicas" and isinstance(made := _template(seen, change), NotChanged):
@@ -169,8 +172,12 @@ def _asked(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
     """What was asked for by name: a flag, a variable, `replicas`, or a lever of the diagnosis (with its value, where none is given)."""
     name, equals, value = wish.lever.partition("=")
     for step in worst.next:
-        if step.lever == name and not equals:
+        if step.lever == name:
             change = _change(seen, step)
+            if equals and not (isinstance(change, Change) and change.kind == "pod-spec"):
+                break
+            if equals and isinstance(change, Change):
+                return step.lever, replace(change, value=value), "asked for", ()
             return NoPlan(f"{step.change}: {change.why}") if isinstance(change, NotChanged) else (step.lever, change, step.because, ())
     if name in {lever.name for lever in levers()} and not equals:
         return NoPlan(f"the lever {name} is not among the next steps for {worst.diagnosis.cause}")

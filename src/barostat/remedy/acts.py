@@ -240,9 +240,13 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What is waited for will not come: unschedulable, a crash loop, an image that cannot be pulled."""
+    """What is waited for will not come: unschedulable, a crash loop, an image that cannot be pulled.
+
+    `by_change`: the engine itself ended with the change; no other place and no other time would do.
+    """
 
     why: str
+    by_change: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,6 +268,8 @@ def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
     assert state.waiting is not None
     if isinstance(answer, Conflict) and state.claiming:
         return replace(note(state, at, "Superseded", why), superseded=True, waiting=None), (Emit("Superseded", why, warning=True),)
+    if isinstance(answer, Failed) and answer.by_change and not state.back:
+        state = condition(replace(state, verified="worse"), at, "Verified", "False", why)
     if not (state.back or state.claiming or state.committed):
         return _fail(state, at, why)
     if state.waiting.attempt >= state.plan.bounds.attempts:

@@ -11,6 +11,8 @@ from barostat.core.diagnosis import CauseName
 Strategy = Literal["spare", "in-place", "scale-out", "stuck-rollout", "edge-only"]
 Autonomy = Literal["recommend", "act"]
 OnDrainBound = Literal["cut", "roll-back"]
+ROLLBACK = "rollback"
+"""The lever of a plan that takes one back: a person wants it, whatever the cause is by now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from barostat.core.diagnosis import CauseName
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
-from barostat.remedy.plan import Plan
+from barostat.remedy.plan import ROLLBACK, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,9 @@ def _no_other_change(facts: Facts, plan: Plan) -> Verdict:
     return _verdict(mine, "no other change is in flight", f"another change is in flight: {facts.claim}")
 
 
-def _budget_left(facts: Facts, _plan: Plan) -> Verdict:
+def _budget_left(facts: Facts, plan: Plan) -> Verdict:
+    if plan.lever == ROLLBACK:
+        return Present("to take a change back is always in the budget", ())
     spent = facts.changes_last_hour or 0
     return _verdict(
         spent < facts.changes_per_hour,

@@ -21,6 +21,7 @@ from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision
 from barostat.platform.objects import instant
 from barostat.remedy.plan import lint
 from barostat.remedy.precheck import refusals
+from barostat.remedy.state import State
 
 BUNDLES = Path(__file__).resolve().parents[2] / "data" / "bundles"
 ARGS = ["/models/tiny", "--max-model-len", "4096"]
@@ -258,3 +259,29 @@ def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_a
     assert found.change.value == "2Gi (request 1Gi)"
     assert (found.expectation.load_signals, dict(found.baseline)) == (("replicas_wanted",), {"replicas_wanted": 2.0})
     assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
+
+
+def test_what_was_worse_is_not_tried_again_by_itself() -> None:
+    seen = scene()
+    first = planned(seen).plan
+    worse = State(first, phase="RolledBack", verified="worse", why="worse: preemptions_per_s 2")
+    found = plan_for(seen, Wish("vllm-2"), None, (worse,))
+    assert isinstance(found, Planned)
+    assert found.plan.change != first.change
+    assert any("incident vllm-1 took it back" in told for told in found.passed_over)
+    late = replace(worse, verified=None)
+    other = replace(worse, plan=replace(first, template="another"))
+    for earlier in (late, other):
+        again = plan_for(seen, Wish("vllm-2"), None, (earlier,))
+        assert isinstance(again, Planned)
+        assert again.plan.change == first.change
+
+
+def test_a_value_may_be_given_for_a_change_of_the_pod() -> None:
+    seen = scene()
+    step = NextStep("host-memory-limit", "resources: {limits: {memory: 2Gi}, requests: {memory: 2Gi}}", "killed", restarts=True)
+    (sick, *rest) = seen.report.replicas
+    seen.report = replace(seen.report, replicas=(replace(sick, next=(step, *sick.next)), *rest))
+    seen.lists["nodes"][0]["status"]["allocatable"]["memory"] = "64Gi"
+    assert planned(seen).plan.change == Change("pod-spec", "memory", None, "2Gi")
+    assert planned(seen, lever="host-memory-limit=3Gi").plan.change == Change("pod-spec", "memory", None, "3Gi")

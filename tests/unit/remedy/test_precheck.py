@@ -10,6 +10,7 @@ from tests.unit.remedy.dialogue import GOOD, a_plan
 
 from barostat.core.change import Change
 from barostat.core.verdict import Absent, Present, Unknown
+from barostat.remedy.plan import ROLLBACK
 from barostat.remedy.precheck import CHECKS, Facts, judged, refusals
 
 PLAN = a_plan()
@@ -69,6 +70,12 @@ def test_our_own_claim_is_no_other_change_and_a_name_that_only_begins_alike_is()
 def test_undoing_the_rollout_is_not_stopped_by_the_rollout() -> None:
     undo = replace(PLAN, change=Change("revision", "template", "7", "6"))
     assert refusals(replace(GOOD, rollout_age_s=600.0), undo) == ()
+
+
+def test_to_take_a_change_back_is_always_in_the_budget() -> None:
+    spent = replace(GOOD, changes_last_hour=2)
+    assert refusals(spent, PLAN)
+    assert refusals(spent, replace(PLAN, lever=ROLLBACK)) == ()
 
 
 def test_a_stuck_rollout_is_undone_while_it_is_stuck_and_needs_no_labels() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,7 +79,10 @@ class Campaign:
     async def plan(self, seen: Seen, wish: Wish) -> tuple[Planned | NoPlan, str]:
         """The plan, and the limits file that will hold once it is in force. Errors: InputError, OutsideError."""
         held = await self.held_limits()
-        made = plan_for(seen, wish, held)
+        earlier: list[State] = []
+        with suppress(OutsideError):  # the facts tell that they could not be read
+            earlier, _ = await Store(self.cluster, self.namespace).every(self.name)
+        made = plan_for(seen, wish, held, earlier)
         if isinstance(made, NoPlan):
             return made, ""
         window = seen.windows()[made.replica.name]
@@ -119,14 +123,15 @@ class Campaign:
 
 
 def _limits_text(found: Mapping[str, str], held: ServingLimits | None, made: Planned, name: str) -> str:
-    """The limits file with these numbers, each with its reason; what was held stays."""
+    """The limits file with these numbers, each with its reason; what was held stays. Empty where there is no number for it."""
+    known = {path: value for path, value in found.items() if path.removeprefix("spec.") in KNOWN}
+    if not known:
+        return ""
     document: dict[str, Any] = limits_file.as_document(held) if held is not None else {"apiVersion": API_VERSION, "kind": KIND, "spec": {}}
     spec = document["spec"]
     spec.setdefault("targetRef", {"apiVersion": "apps/v1", "kind": "Deployment", "name": name})
     because = document.setdefault("because", {})
-    for path, value in found.items():
-        if path.removeprefix("spec.") not in KNOWN:
-            continue
+    for path, value in known.items():
         parts = path.split(".")[1:]
         node = spec
         for part in parts[:-1]:

@@ -8,12 +8,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from barostat.io.kubernetes.cluster import Object
-from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, PODS
-from barostat.io.remedy.ground import CLAIM, COST, ENDED, FORMER, LEAST, PATCHED, STEP, TRIES, Denied, Ground, annotation, is_ready
+from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, PODS, REPLICA_SETS
+from barostat.io.remedy.ground import (
+    CLAIM,
+    COST,
+    ENDED,
+    FORMER,
+    LEAST,
+    PATCHED,
+    STEP,
+    TRIES,
+    Denied,
+    Ground,
+    annotation,
+    controller,
+    is_ready,
+)
 from barostat.judge.remedy_change import digest
-from barostat.platform.objects import count, mapping, text
+from barostat.judge.remedy_scene import revisions
+from barostat.platform.objects import count, mapping, name_of, text
 from barostat.platform.pod_status import unschedulable
-from barostat.remedy.acts import AwaitHome, Conflict, Done, Failed, Lost, PatchTemplate, Refused, ScaleHome, WriteLimits
+from barostat.remedy.acts import AwaitHome, Conflict, Done, Failed, Lost, PatchTemplate, Refused, ScaleHome, UndoRollout, WriteLimits
 from barostat.remedy.state import Do
 
 LIMITS_KEY, FORMER_LIMITS_KEY = "limits.yaml", "limits-before.yaml"
@@ -114,14 +129,19 @@ async def await_home(ground: Ground, do: Do, act: AwaitHome) -> Done:
         await asyncio.sleep(ground.pace.poll_s)
 
 
-async def patch_template(ground: Ground, do: Do, act: PatchTemplate) -> Done:
-    """PatchTemplate: the new template, the digest of what the server made of it, and the former one, in one write. Errors: Denied."""
+async def patch_template(ground: Ground, do: Do, act: PatchTemplate | UndoRollout) -> Done:
+    """PatchTemplate, UndoRollout: the new template, the digest of what the server made of it, and the former one, in one write.
+
+    Errors: Denied.
+    """
     for _ in range(TRIES):
         home = await ground.checked_home(do) if not act.back else await _claimed(ground, do)
         patched = annotation(home, PATCHED).startswith(f"{ground.plan.id}#")
         if patched is not act.back:
             return Done()
-        if (count(home, "spec", "replicas") or 0) or await ground.home_pods():
+        if isinstance(act, UndoRollout):
+            await _nobody_serves_less(ground, home, act)
+        elif (count(home, "spec", "replicas") or 0) or await ground.home_pods():
             raise Denied(Refused("home owns a pod or asks for one: its template is not written now"))
         new: dict[str, Any] = json.loads(json.dumps(home))
         marks = new["metadata"].setdefault("annotations", {})
@@ -145,6 +165,20 @@ async def patch_template(ground: Ground, do: Do, act: PatchTemplate) -> Done:
         if await ground.written(write) is not None:
             return Done()
     raise Denied(Lost("home changes all the time"))
+
+
+async def _nobody_serves_less(ground: Ground, home: Object, act: UndoRollout) -> None:
+    """What the controllers make of the write takes no replica away that serves. Errors: Denied."""
+    if act.back:
+        rolling = mapping(home, "spec", "strategy", "rollingUpdate")
+        if rolling.get("maxUnavailable") not in (0, "0%"):
+            raise Denied(Refused("home's rollouts may take away replicas that serve, so the one that was stuck is not begun again"))
+        return
+    owned = [(number, text(item, "metadata", "uid")) for number, item in revisions(home, await ground.listed(REPLICA_SETS))]
+    newest = owned[-1][1] if owned else ""
+    ready = [name_of(pod) for pod in await ground.home_pods() if controller(pod) == newest and is_ready(pod)]
+    if ready:
+        raise Denied(Refused(f"the rollout is not stuck any more: {', '.join(ready)} of it serves"))
 
 
 async def _claimed(ground: Ground, do: Do) -> Object:

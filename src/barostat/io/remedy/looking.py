@@ -14,6 +14,7 @@ from barostat.io.kubernetes.pod_door import PodDoor
 from barostat.io.kubernetes.target import Wanted
 from barostat.io.remedy.ground import Denied, Ground
 from barostat.judge.assemble import windows
+from barostat.judge.diagnose import diagnose
 from barostat.judge.endpoint import endpoints
 from barostat.judge.recording import Recording
 from barostat.platform.objects import name_of
@@ -67,6 +68,19 @@ async def resolved(ground: Ground, pod: Object) -> str | None:
     if found is None:
         return f"{change.name} is not among what it resolved"
     return None if _same(str(found.value), change.value) else f"{change.name} is {found.value} ({found.source})"
+
+
+async def named(ground: Ground, pod: Object) -> str:
+    """Why the pod does not serve, as a diagnosis names it; empty where it does not tell."""
+    eye = watcher(ground, (name_of(pod),), Options(for_s=0.0))
+    try:
+        await eye.window()
+        report = diagnose((await eye.recording()).recording)
+    finally:
+        await eye.rest()
+    return next(
+        (f"{found.diagnosis.cause}. {found.diagnosis.summary}" for found in report.replicas if found.diagnosis.cause != "unknown"), ""
+    )
 
 
 def only_window(recording: Recording, pod: str) -> Window | None:

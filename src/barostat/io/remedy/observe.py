@@ -18,10 +18,12 @@ from barostat.remedy.verify import verify
 async def observe(ground: Ground, do: Do) -> Judged:
     """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in time.
 
+    Replicas that were there before have a queue to work off: of those the last stretch counts, and it is not worse before the time is over.
     Whether home is still ours may be unknown for a while: nothing is changed here. Errors: Denied.
     """
     plan, pace = ground.plan, ground.pace
-    if plan.strategy in ("spare", "in-place"):
+    anew = plan.strategy in ("spare", "in-place")
+    if anew:
         names = (do.pod.name,) if do.pod is not None else await _spare(ground)
     else:
         names = tuple(name_of(pod) for pod in await ground.home_pods())
@@ -37,14 +39,17 @@ async def observe(ground: Ground, do: Do) -> Judged:
         while True:
             await _unless_lost(ground, do)
             await eye.look(pace.interval_s)
+            now = ground.clock.now()
+            if not anew:
+                since = max(since, now - plan.expectation.sustained_s)
             for scraper in eye.scrapers.values():
                 scraper.forget_before(since)
-            now = ground.clock.now()
             if now >= since + plan.expectation.sustained_s:
                 recording = (await eye.recording()).recording
                 found = [verify(plan.expectation, former, window, since) for window in _windows(recording)]
                 judged = _together(found)
-                if judged.outcome != "inconclusive" or now >= until - pace.interval_s:
+                clear = judged.outcome == "better" or (anew and judged.outcome == "worse")
+                if clear or now >= until - pace.interval_s:
                     return judged
                 turn = max(turn, now + pace.interval_s)
             turn = max(turn + pace.interval_s, ground.clock.now())

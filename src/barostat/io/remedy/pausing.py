@@ -23,9 +23,9 @@ from barostat.io.kubernetes.resources import (
     Resource,
 )
 from barostat.io.remedy.ground import Pace
-from barostat.judge.remedy_facts import ROLLBACK
 from barostat.platform.objects import text
 from barostat.platform.owner import PAUSED, Switch
+from barostat.remedy.plan import ROLLBACK
 from barostat.remedy.state import State
 
 _SCALING = ("HorizontalPodAutoscaler", "ScaledObject")

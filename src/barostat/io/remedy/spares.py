@@ -9,7 +9,7 @@ from typing import Any
 from barostat.io.kubernetes.cluster import Object
 from barostat.io.kubernetes.resources import DEPLOYMENTS, PODS
 from barostat.io.remedy.ground import INCIDENT, MANAGED, SPARE, STEP, TRIES, Denied, Ground, is_going, is_ready
-from barostat.io.remedy.looking import resolved
+from barostat.io.remedy.looking import named, resolved
 from barostat.platform.objects import condition, count, mapping, name_of, objects, text
 from barostat.platform.pod_status import unschedulable
 from barostat.remedy.acts import AwaitSpare, Conflict, CreateSpare, DeleteSpare, Done, Failed, Lost, PodRef, Refused
@@ -87,10 +87,13 @@ async def await_spare(ground: Ground, do: Do, act: AwaitSpare) -> Done:
         for pod in pods:
             if is_ready(pod):
                 if (other := await resolved(ground, pod)) is not None:
-                    raise Denied(Failed(f"the engine of {name_of(pod)} did not take the change: {other}"))
+                    raise Denied(Failed(f"the engine of {name_of(pod)} did not take the change: {other}", by_change=True))
                 return Done(PodRef(name_of(pod), text(pod, "metadata", "uid")), _said(ground))
-            if (why := _hopeless(pod)) is not None:
+            if (why := _no_image(pod)) is not None:
                 raise Denied(Failed(why))
+            if (why := _ends(pod)) is not None:
+                told = await named(ground, pod)
+                raise Denied(Failed(f"{why}: {told}" if told else why, by_change=True))
             if not unschedulable(pod):
                 waiting_since = ground.clock.now()
             elif ground.clock.now() - waiting_since > UNSCHEDULABLE_S:
@@ -130,15 +133,22 @@ def _carries(pod: Object, labels: dict[str, str]) -> bool:
     return any(held.get(key) == found for key, found in labels.items())
 
 
-def _hopeless(pod: Object) -> str | None:
-    """Why the pod will not get Ready: its image, or a container that ended again and again."""
+def _no_image(pod: Object) -> str | None:
+    """Why its container cannot be made."""
     for status in objects(pod, "status", "containerStatuses"):
         waits = text(status, "state", "waiting", "reason")
         if waits in _NO_IMAGE:
             return f"{name_of(pod)}: {waits} {text(status, 'state', 'waiting', 'message')[:200]}".strip()
-        if waits == "CrashLoopBackOff" and (count(status, "restartCount") or 0) >= MOST_RESTARTS:
+    return None
+
+
+def _ends(pod: Object) -> str | None:
+    """How a container of it ended again and again."""
+    for status in objects(pod, "status", "containerStatuses"):
+        looping = text(status, "state", "waiting", "reason") == "CrashLoopBackOff"
+        if looping and (count(status, "restartCount") or 0) >= MOST_RESTARTS:
             ended = mapping(status, "lastState", "terminated")
-            return f"{name_of(pod)} ends again and again: {text(ended, 'reason')}, exit code {count(ended, 'exitCode')}"
+            return f"{name_of(pod)} ends again and again ({text(ended, 'reason')}, exit code {count(ended, 'exitCode')})"
     return None
 
 
