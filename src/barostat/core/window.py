@@ -15,13 +15,17 @@ CLOCK_SKEW_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Signals of one engine (a replica, or one data-parallel engine of it) at the instant `at` (unix seconds)."""
+    """Signals of one engine (a replica, or one data-parallel engine of it) at the instant `at` (unix seconds).
+
+    `pod`: namespace/name of the replica's pod where the cluster told of it, else empty: the replica's name may be an address or a file's.
+    """
 
     replica: str
     at: float
     signals: Mapping[str, Signal] = field(default_factory=dict)
     config: EngineConfig = field(default_factory=EngineConfig)
     version: EngineVersion | None = None
+    pod: str = ""
 
     def read(self, name: str) -> Reading:
         """Fresh, Stale or Missing; never a bare number."""

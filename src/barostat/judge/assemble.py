@@ -18,7 +18,7 @@ from barostat.gpus import cards
 from barostat.gpus import read as read_gpu
 from barostat.judge.recording import Recording, ReplicaRecording
 from barostat.platform import host, kubernetes
-from barostat.platform.objects import name_of
+from barostat.platform.objects import name_of, text
 from barostat.platform.pods import engine_container, find_pod, image_version
 
 _NO_FAILURE = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
@@ -39,7 +39,8 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
     log, previous_log = _logs(replica, answers=bool(vllm))
     by_log = log.signals(at) if log is not None else {}
     before = previous_log.signals(at, previous=True) if previous_log is not None else {}
-    version = _version(replica, log, image_version(find_pod(recording.kubernetes, replica.name)))
+    pod = find_pod(recording.kubernetes, replica.name)
+    version = _version(replica, log, image_version(pod))
     problems += _version_problems(replica, version, log)
     settings: Mapping[str, ConfigValue] = metrics.settings(vllm[-1]) if vllm else {}
     resolved = vllm_config.resolve(
@@ -71,6 +72,7 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
             ),
             config=resolved,
             version=version,
+            pod="" if pod is None else f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}",
         )
         for engine in engines
     }, tuple(dict.fromkeys(problems))
@@ -144,11 +146,11 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
         found.append(signal("process_exit_code", [(recording.at, replica.exit_code)], "the engine's process"))
     readings = []
     pod = find_pod(recording.kubernetes, replica.name) if recording.kubernetes else None
-    for text in replica.gpu_texts:
-        output = read_gpu(text.kind, text.text, name_of(pod) if pod is not None else replica.name)
-        problems += [f"{text.source}: {problem}" for problem in output.problems]
+    for one in replica.gpu_texts:
+        output = read_gpu(one.kind, one.text, name_of(pod) if pod is not None else replica.name)
+        problems += [f"{one.source}: {problem}" for problem in output.problems]
         if output.cards:
-            readings.append((text.at, output.cards, text.source))
+            readings.append((one.at, output.cards, one.source))
     hosts = [(reading.at, reading.values, reading.source) for reading in replica.host]
     found += cards.signals(readings, _own_pids(replica))
     found += host.signals(hosts)

@@ -126,13 +126,25 @@ def number_in(pattern: str, text: str) -> float | None:
         return None
 
 
-def workload_of(replica: str) -> str:
-    """The workload that a pod belongs to, as kubectl names it, read off the pod's name; a place to fill in where the name does not tell."""
-    if match := re.fullmatch(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}", replica):
-        return f"deployment/{match[1]}"
-    if match := re.fullmatch(r"([a-z0-9.-]+)-\d{1,3}", replica):
-        return f"statefulset/{match[1]}"
+def pod_words(window: Window) -> str:
+    """The replica's pod as a kubectl command takes it; empty where the replica is not known to be a pod."""
+    return _in_namespace(window.pod, "") if window.pod else ""
+
+
+def workload_words(window: Window) -> str:
+    """The workload that the replica's pod belongs to as a kubectl command takes it, read off the pod's name; a place to fill in where
+    that does not tell."""
+    name = window.pod.rpartition("/")[2]
+    if match := re.fullmatch(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}", name):
+        return _in_namespace(window.pod, f"deployment/{match[1]}")
+    if match := re.fullmatch(r"([a-z0-9.-]+)-\d{1,3}", name):
+        return _in_namespace(window.pod, f"statefulset/{match[1]}")
     return "deployment/<name>"
+
+
+def _in_namespace(pod: str, name: str) -> str:
+    namespace, _, pod_name = pod.rpartition("/")
+    return f"{name or pod_name}{f' -n {namespace}' if namespace else ''}"
 
 
 def count(value: float) -> str:

@@ -11,7 +11,7 @@ Source: vLLM 0.33.0 /health looks at the engine process, not at its progress.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import last_of
+from barostat.levers._readings import last_of, pod_words
 
 NAME = "controlled-restart"
 
@@ -32,7 +32,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         seen = f"no token for {stalled:.0f} s while requests run"
     else:
         seen = "a collective does not return" if situation.variant == "collective" else "requests run and no token comes"
-    change = f"kubectl delete pod {window.replica} --grace-period=60 (a local engine: stop and start it)"
+    pod = pod_words(window)
+    change = (
+        f"kubectl delete pod {pod} --grace-period=60" if pod else f"restart the engine at {window.replica} (stop its process, start it)"
+    )
     return Proposal(NAME, change, f"{seen}; it does not come back by itself", True, 20)
 
 

@@ -11,7 +11,7 @@ Source: NVIDIA Xid catalogue; Kubernetes cordon and drain.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import detail_of
+from barostat.levers._readings import detail_of, pod_words
 
 NAME = "cordon-and-move"
 _WORDS = {"throttle": "its clocks are cut", "ecc": "its memory has uncorrectable errors", "xid": "the driver reported a fault"}
@@ -30,7 +30,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         "node_not_ready",
         "log_gpu_fault",
     ).strip()
-    change = f"kubectl cordon <node of {window.replica}>; delete pod {window.replica} once its replacement is Ready; tell the node's owner"
+    pod = pod_words(window)
+    if pod:
+        change = f"kubectl cordon <its node>; kubectl delete pod {pod} once its replacement is Ready; tell the node's owner"
+    else:
+        change = f"start the engine at {window.replica} on another node, and stop it there once that serves; tell the node's owner"
     why = _WORDS.get(situation.variant, "the card or its node is at fault")
     return Proposal(NAME, change, f"{why}{': ' + detail[:160] if detail else ''}; no engine setting mends it", True, 10)
 

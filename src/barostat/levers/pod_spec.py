@@ -11,7 +11,7 @@ Source: Kubernetes container states (waiting reasons).
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import detail_of
+from barostat.levers._readings import detail_of, pod_words
 
 NAME = "pod-spec"
 
@@ -28,7 +28,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(
             NAME, "image: <a name and tag that the node can pull> (and imagePullSecrets for a private one)", reason[:200], True, 20
         )
-    change = "kubectl describe pod " + situation.window.replica
+    change = f"kubectl describe pod {pod_words(situation.window) or '<name>'}"
     return Proposal(
         NAME, change, f"the container cannot be created: {reason[:180]}" if reason else "the container cannot be created", False, 20
     )

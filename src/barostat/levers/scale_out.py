@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, achieved_running, last_of, mean_of, workload_of
+from barostat.levers._readings import KV_CAUSES, achieved_running, last_of, mean_of, workload_words
 
 NAME = "scale-out"
 
@@ -34,7 +34,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         else "the load is more than one replica carries"
     )
     if wanted is None:
-        change = f"kubectl scale {workload_of(window.replica)} --replicas=<one more than now>"
+        more = f"kubectl scale {workload_words(window)} --replicas=<one more than now>"
+        change = more if window.pod else f"one more engine like the one at {window.replica}"
         return Proposal(NAME, change, f"{need}; the present number is not recorded", False, 60)
     target = max(int(wanted) + 1, min(math.ceil(wanted * share), 2 * int(wanted)))
     field = "maxReplicas" if (last_of(window, "hpa_at_max") or 0) > 0 else "replicas"

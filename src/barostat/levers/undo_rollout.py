@@ -14,7 +14,7 @@ import re
 
 from barostat.core.diagnosis import CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import last_of, workload_of
+from barostat.levers._readings import last_of, workload_words
 
 NAME = "undo-rollout"
 RECENT_S = 7200.0
@@ -34,7 +34,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, "the rollout was the first: there is no revision to go back to")
     changed = f": {found.detail[:160]}" if found is not None and found.detail else ""
     named = _OF.search(found.source) if found is not None else None
-    workload = named[1] if named else workload_of(situation.window.replica)
+    workload = named[1] if named else workload_words(situation.window)
     change = f"kubectl rollout undo {workload} (under Helm or GitOps: revert the release or commit)"
     # A rollout that changed a setting is undone before anything is tuned around it; one that only restarted pods is a guess among others.
     rank = 5 if _SETTING.search(changed) else 18

@@ -11,7 +11,7 @@ Source: Kubernetes scheduler events (FailedScheduling); vLLM opens its port when
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import detail_of, last_of
+from barostat.levers._readings import detail_of, last_of, pod_words
 
 NAME = "wait-for-capacity"
 
@@ -27,9 +27,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     ready, wanted = last_of(window, "replicas_ready"), last_of(window, "replicas_wanted")
     have = f"{ready:.0f} of {wanted:.0f} replicas are ready" if ready is not None and wanted is not None else "a replica is starting"
     since = f", for {seconds:.0f} s now" if seconds is not None else ""
-    return Proposal(
-        NAME, f"kubectl wait --for=condition=Ready pod/{window.replica} --timeout=10m", f"{have}{since}; a start takes minutes", False, 20
-    )
+    pod = pod_words(window)
+    change = f"kubectl wait --for=condition=Ready pod/{pod} --timeout=10m" if pod else f"wait until {window.replica} answers"
+    return Proposal(NAME, change, f"{have}{since}; a start takes minutes", False, 20)
 
 
 LEVER = Lever(NAME, "wait for capacity", "advice", ("scaling-lag",), propose)

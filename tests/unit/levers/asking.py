@@ -23,6 +23,7 @@ def ask(
     *,
     version: str | None = "0.32.0",
     replica: str = "vllm-6d5c7b9f8d-x2x4z",
+    in_cluster: bool = True,
     config: dict[str, ConfigScalar] | None = None,
     defaults: dict[str, ConfigScalar] | None = None,
     also: Mapping[str, float] | None = None,
@@ -39,7 +40,8 @@ def ask(
         signals[name] = made
     values = {name: ConfigValue(value, "version-default", "default") for name, value in (defaults or {}).items()}
     values.update({name: ConfigValue(value, "flag", f"--{name.replace('_', '-')}={value}") for name, value in (config or {}).items()})
-    return found.propose(Situation(cause, variant, Window(replica, NOW, signals, EngineConfig(values), parse_version(version))))
+    pod = f"chat/{replica}" if in_cluster else ""
+    return found.propose(Situation(cause, variant, Window(replica, NOW, signals, EngineConfig(values), parse_version(version), pod)))
 
 
 def proposed(answer: Proposal | NotApplicable) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+import pytest
 from tests.unit.levers.asking import GIB, NOW, ask, proposed, refused
 
 from barostat.catalog.signals import signal
@@ -74,9 +75,8 @@ def test_faults_of_the_node_go_to_its_owner_and_hangs_are_restarted() -> None:
     assert "kubectl cordon" in proposed(xid)
     assert "79" in xid.because
     assert "-CONT" in proposed(ask("controlled-restart", "hung-engine", "no-tokens", engine_core_stopped=1))
-    assert "kubectl delete pod vllm-6d5c7b9f8d-x2x4z" in proposed(
-        ask("controlled-restart", "hung-engine", "no-tokens", tokens_stalled_s=120)
-    )
+    hung = ask("controlled-restart", "hung-engine", "no-tokens", tokens_stalled_s=120)
+    assert proposed(hung) == "kubectl delete pod vllm-6d5c7b9f8d-x2x4z -n chat --grace-period=60"
     assert "NCCL_DEBUG" in proposed(ask("collective-debug", "hung-engine", "collective"))
     assert (
         proposed(ask("collective-debug", "hung-engine", "collective", config={"NCCL_DEBUG": "INFO", "NCCL_P2P_DISABLE": 1}))
@@ -87,7 +87,7 @@ def test_faults_of_the_node_go_to_its_owner_and_hangs_are_restarted() -> None:
 
 def test_a_rollout_is_undone_only_while_it_is_recent() -> None:
     recent = ask("undo-rollout", "kv-preemption-thrash", rollout_age_s=(900.0, "--max-num-seqs 64 -> 256"))
-    assert "deployment/vllm (" in proposed(recent)
+    assert "deployment/vllm -n chat (" in proposed(recent)
     assert "256" in recent.because
     assert "statefulset/engine" in proposed(ask("undo-rollout", "gpu-oom", "serving", replica="engine-0", rollout_age_s=60.0))
     assert refused(ask("undo-rollout", "kv-preemption-thrash", rollout_age_s=86_400.0))
@@ -141,6 +141,26 @@ def test_the_card_is_freed_where_somebody_else_holds_it() -> None:
     assert "nvidia-smi" in proposed(ask("free-the-card", "gpu-oom", "startup", gpu_foreign_memory_bytes=(20 * GIB, "pid 77 python")))
     assert "40" in ask("free-the-card", "gpu-oom", "startup", log_gpu_oom_startup=(1.0, "Free memory on device (40.0/80.0 GiB)")).because
     assert refused(ask("free-the-card", "gpu-oom", "startup"))
+
+
+@pytest.mark.parametrize("replica", ["gpu-3:8000", "local", "replica-0", "vllm-6d5c7b9f8d-x2x4z"])
+def test_what_no_cluster_told_of_is_in_no_command(replica: str) -> None:
+    """An address, a folder of a bundle: whatever it looks like, it is a pod only where a cluster says so."""
+
+    changes = [
+        ask("controlled-restart", "hung-engine", "no-tokens", replica=replica, in_cluster=False, tokens_stalled_s=120),
+        ask("cordon-and-move", "node-fault", "xid", replica=replica, in_cluster=False, kernel_xid_fatal=(1.0, "79")),
+        ask("wait-for-capacity", "scaling-lag", "cold-start", replica=replica, in_cluster=False, pod_starting_s=90),
+        ask("scale-out", "slot-bound", replica=replica, in_cluster=False),
+    ]
+    assert not [change for change in map(proposed, changes) if "kubectl" in change or replica not in change]
+    assert f"restart the engine at {replica}" in proposed(changes[0])
+    waiting = (1.0, "CreateContainerError")
+    in_commands = (
+        ask("pod-spec", "bad-config", "pod", replica=replica, in_cluster=False, pod_crash_looping=waiting),
+        ask("undo-rollout", "gpu-oom", "serving", replica=replica, in_cluster=False, rollout_age_s=60.0),
+    )
+    assert not [change for change in map(proposed, in_commands) if replica in change]
 
 
 def test_the_gateway_is_looked_at_where_the_time_is_lost() -> None:
