@@ -87,15 +87,20 @@ def _cached(steps: Sequence[LoggedStep], place: int, pool_tokens: int, block_tok
 
 
 def _parts(steps: Sequence[LoggedStep]) -> list[Part]:
-    """Busy stretches cut into parts. A step that leaves blocks in use is followed by the next one at once."""
+    """Busy stretches cut into parts. A step that leaves blocks in use is followed by the next one at once; where lines are missing (a log
+    that was kept in two parts), nothing is known of what passed."""
     found: list[Part] = []
     begin = 0
     sharp = any(step.at % 1 for step in steps)
     for place, step in enumerate(steps):
-        if not step.usage_ratio or place == len(steps) - 1:
+        if not step.usage_ratio or place == len(steps) - 1 or _gap(step, steps[place + 1]):
             found += (_sharp if sharp else _coarse)(steps, begin, place)
             begin = place + 1
     return found
+
+
+def _gap(step: LoggedStep, after: LoggedStep) -> bool:
+    return step.number is not None and after.number is not None and after.number != step.number + 1
 
 
 def _sharp(steps: Sequence[LoggedStep], first: int, last: int) -> list[Part]:

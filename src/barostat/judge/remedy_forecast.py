@@ -15,8 +15,9 @@ from barostat.core.errors import InputError
 from barostat.core.window import Window
 from barostat.judge.outlook import Outlook
 from barostat.judge.recording import ReplicaRecording
+from barostat.judge.seen_by_twin import asked_of_twin
 from barostat.judge.seen_engine import engine_scrapes
-from barostat.judge.seen_pace import seen_pace
+from barostat.judge.seen_pace import pace_of_log, seen_pace
 from barostat.judge.seen_settings import seen_settings
 from barostat.judge.seen_traffic import NotSeen, seen_traffic
 from barostat.judge.trials import LikeSeen, Trial, fitting_duration_s, run_trial
@@ -71,6 +72,7 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
     traffic, pace = seen_traffic(window, scrapes), seen_pace(scrapes)
     if isinstance(traffic, NotSeen) or pace is None or not traffic.rate_per_s:
         return ()
+    pace = pace_of_log(replica.log, scrapes.engine, settings, scrapes) or asked_of_twin(pace, scrapes, settings, traffic)
     load = LikeSeen(traffic, min(LONGEST_S, fitting_duration_s(traffic)), settings.hash_tokens, settings.max_model_len)
     tried = []
     for step, field, value in candidates:

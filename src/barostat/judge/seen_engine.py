@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from barostat.core.errors import InputError
 from barostat.core.window import Window
 from barostat.engines.vllm import metrics
+from barostat.engines.vllm.logs import LogDigest
 from barostat.engines.vllm.scrapes import EngineScrapes, Scrape, engines_of, in_order
 from barostat.judge.assemble import windows
 from barostat.judge.recording import Recording, ReplicaRecording
@@ -14,12 +15,17 @@ from barostat.judge.recording import Recording, ReplicaRecording
 
 @dataclass(frozen=True, slots=True)
 class SeenEngine:
-    """The engine's window, its scrapes (None: its metrics were not seen), its card, and what was odd, a sentence each."""
+    """The engine's window, its scrapes (None: its metrics were not seen), its card, its log, and what was odd, a sentence each.
+
+    `index`: its data-parallel index, "" where it is the only engine.
+    """
 
     window: Window
     scrapes: EngineScrapes | None
     gpu: str | None = None
     notes: tuple[str, ...] = ()
+    log: LogDigest | None = None
+    index: str = ""
 
 
 def engine_scrapes(replica: ReplicaRecording, index: str | None = None) -> EngineScrapes | None:
@@ -36,22 +42,42 @@ def engine_scrapes(replica: ReplicaRecording, index: str | None = None) -> Engin
 
 
 def seen_engine(recording: Recording) -> SeenEngine:
-    """The first engine of the recording whose configuration is told.
+    """The engine of the recording that most requests are at, of those whose configuration is told: it stands for all.
 
     Errors: InputError where no engine tells any.
     """
-    for replica in recording.replicas:
-        found, _ = windows(recording, replica)
-        for index, window in found.items():
-            if window.config.values:
-                return SeenEngine(window, engine_scrapes(replica, index), replica.gpu, _others(recording, replica, len(found)))
-    raise InputError("tells nothing of an engine's configuration", recording.target)
+    found = [
+        (replica, index, window)
+        for replica in recording.replicas
+        for index, window in windows(recording, replica)[0].items()
+        if window.config.values
+    ]
+    if not found:
+        raise InputError("tells nothing of an engine's configuration", recording.target)
+    replica, index, window = max(found, key=lambda one: _requests(one[2]))
+    engines = sum(1 for one, _, _ in found if one is replica)
+    notes = _others(recording, window, engines, index)
+    return SeenEngine(window, engine_scrapes(replica, index), replica.gpu, notes, replica.log, index)
 
 
-def _others(recording: Recording, replica: ReplicaRecording, engines: int) -> tuple[str, ...]:
+def _requests(window: Window) -> float:
+    """Running and waiting requests, the mean of each; -1 where that was not seen."""
+    found = [window.signals[name].mean for name in ("running_requests", "waiting_requests") if name in window.signals]
+    return sum(found) if found else -1.0
+
+
+def _others(recording: Recording, window: Window, engines: int, index: str) -> tuple[str, ...]:
     notes = []
+    requests = _requests(window)
+    busiest = f"with {requests:.0f} requests on average the busiest" if requests >= 0 else "the first"
     if len(recording.replicas) > 1:
-        notes.append(f"{recording.target} has {len(recording.replicas)} replicas: {replica.name} stands for all")
+        another = " (--from pod/NAME for another)" if window.pod else ""
+        notes.append(
+            f"{recording.target} has {len(recording.replicas)} replicas: {window.replica}, {busiest}, stands for each, with its own share "
+            f"of the traffic{another}"
+        )
     if engines > 1:
-        notes.append(f"{replica.name} has {engines} data-parallel engines: the first stands for all, with its own share of the traffic")
+        notes.append(
+            f"{window.replica} has {engines} data-parallel engines: engine {index}, {busiest}, stands for each, with its own share"
+        )
     return tuple(notes)

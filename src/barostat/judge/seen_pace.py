@@ -1,22 +1,13 @@
-"""How long a running engine's steps take, calibrated from its own metrics. No clock, no io: scrapes in, a LinearPace out.
+"""How long a running engine's steps take, calibrated from what it shows. No clock, no io: scrapes or a log in, a LinearPace out.
 
-What is used, between each pair of consecutive scrapes (at least 2 pairs with steps; more pairs and more varied load tell more):
+Best first: the log's step lines (judge/logged_pace.py); its counters between scrapes (judge/seen_stretches.py), with what these do not tell
+asked of the twin (judge/seen_by_twin.py); a typical time between tokens.
 
-    steps      count of vllm:iteration_tokens_total
-    duration   the smaller of  time / steps  (too long where the engine idled)  and  mean of vllm:inter_token_latency_seconds
-               (too long where preempted requests waited in between), with the prompts that nobody decoded beside
-               (vllm:request_prefill_time_seconds): at low load a gap between tokens hardly ever contains one
-    prefill    (vllm:prompt_tokens - vllm:prefix_cache_hits + what preemptions made to compute again) / steps
-    decodes    count of inter-token latencies / steps
-    cache read vllm:kv_cache_usage_perc x pool per running request x decodes
-
-besides, over all scrapes, the histograms of step tokens and inter-token latency side by side (judge/seen_split.py), and for what clients
-wait on the way (`front_s`) vllm:time_to_first_token less vllm:request_queue_time and vllm:request_prefill_time.
-
-Then a line is fitted with no part below zero. Means of a steady load cannot tell the parts apart, so the fit is pulled, weakly, to an
-expected division of a step (a card's figures, where they are known): samples that vary outvote it, samples that do not leave it as it is.
-`SeenPace.others` are the fits under the opposite expectations: where the samples tell enough they agree with `pace`, and where they do
-not, their distance is the uncertainty of any forecast at another load.
+A line with no part below zero is fitted to the stretches between scrapes, at least 2 of them with steps: more of them and more varied load
+tell more. Besides, over all scrapes, the histograms of step tokens and inter-token latency side by side (judge/seen_split.py). Means of a
+steady load cannot tell the parts apart, so the fit is pulled to an expected division of a step (a card's figures, where they are known),
+the more the less the samples agree with each other. `SeenPace.others` are the fits under the opposite expectations: where the samples tell
+enough they agree with `pace`, and where they do not, their distance is the uncertainty of any forecast at another load.
 """
 
 from __future__ import annotations
@@ -25,24 +16,29 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from barostat.catalog import metric_names as names
-from barostat.engines.vllm.metric_gauges import usage_ratio
-from barostat.engines.vllm.metric_settings import pool
+from barostat.core.errors import InputError
+from barostat.engines.vllm.logs import LogDigest
 from barostat.engines.vllm.scrapes import EngineScrapes
+from barostat.judge.logged_pace import pace_of_steps, step_samples
 from barostat.judge.seen_split import split_by_work
+from barostat.judge.seen_stretches import front_s, mean_load, preemptions_seen, stretches_seen
 from barostat.twin.latency import LinearPace, StepSample, fit_towards
+from barostat.twin.settings import Settings
+
+Shares = tuple[float, float, float, float]
+"""What a step's time divides into at the mean load: its fixed part (weights, launches), prompt tokens, requests, cached tokens."""
 
 _FEWEST_SAMPLES = 2
-_FEWEST_STEPS = 5
-_FEWEST_FIRST_TOKENS = 20
-# First tokens and ends of requests are counted at different times: behind a longer queue they are not of the same requests.
-_SHORT_QUEUE_S = 0.5
 # A forecast is at best as good as a step's duration repeats itself on a busy machine.
 _LEAST_ERROR_RATIO = 0.02
-# What a step's time divides into where nothing else tells: its fixed part (weights, launches), prompt tokens, requests, cached tokens.
-_EXPECTED = (0.55, 0.2, 0.15, 0.1)
-_FLAT = (0.95, 0.05, 0.0, 0.0)
-_STEEP = (0.1, 0.3, 0.4, 0.2)
+_EXPECTED: Shares = (0.55, 0.2, 0.15, 0.1)
+_FLAT: Shares = (0.95, 0.05, 0.0, 0.0)
+_STEEP: Shares = (0.1, 0.3, 0.4, 0.2)
+# What prompts may have of a step where what was computed again hides it: from a healthy engine's share to that of the worst thrash.
+_CHEAP, _DEAR = 0.05, 0.6
+_PULL = 0.1
+_AGREEING_RATIO = 0.01
+_VARIED = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +51,15 @@ class SeenPace:
     note: str
 
 
-def steps_seen(engine: EngineScrapes) -> tuple[StepSample, ...]:
-    """One sample for each pair of consecutive scrapes in which the engine took steps."""
-    prompts, hits = _gains(engine, names.PROMPT_TOKENS), _gains(engine, names.PREFIX_HITS)
-    preempted = _gains(engine, names.PREEMPTIONS)
-    gaps = {(step.start, step.end): (step.observations, step.total) for step in engine.histogram_steps(names.ITL, names.ITL[0])}
-    held = _held_per_request(engine)
-    firsts = {(step.start, step.end): step.observations for step in engine.histogram_steps(names.TTFT, names.TTFT[0])}
-    prefills = engine.histogram_steps(names.PREFILL_TIME, names.PREFILL_TIME[0])
-    prefill_s = sum(step.total for step in prefills) / max(1.0, sum(step.observations for step in prefills))
-    samples = []
-    for step in engine.histogram_steps(names.STEP_TOKENS, names.STEP_TOKENS[0]):
-        key, steps = (step.start, step.end), step.observations
-        count, total_s = gaps.get(key, (0.0, 0.0))
-        if steps < _FEWEST_STEPS or key not in prompts:
-            continue
-        of_time = (step.end - step.start) / steps
-        # Gaps between tokens tell of a prompt only where others decode beside it: at random, that many of them at a time.
-        unseen = math.exp(-total_s / (step.end - step.start)) * firsts.get(key, 0.0) * prefill_s / steps
-        duration_s = min(of_time, total_s / count + unseen) if count > 0 and total_s > 0 else of_time
-        each = _mean([held[at] for at in key if at in held])
-        decodes = count / steps
-        computed = max(0.0, prompts[key] - hits.get(key, 0.0)) + preempted.get(key, 0.0) * each
-        samples.append(StepSample(computed / steps, decodes, decodes * each, duration_s, steps))
-    return tuple(samples)
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What prompts cost, where it is known apart. `ratios`: their share of the mean step: expected, at least, at most.
+
+    `besides`: a sample of the steps that compute prompts, as it is expected, and with prompts as cheap, as dear as they may be.
+    """
+
+    ratios: tuple[float, float, float]
+    besides: tuple[tuple[StepSample, ...], ...] = ((), (), ())
 
 
 def seen_pace(engine: EngineScrapes, expected: LinearPace | None = None, budget_tokens: float | None = None) -> SeenPace | None:
@@ -86,19 +67,71 @@ def seen_pace(engine: EngineScrapes, expected: LinearPace | None = None, budget_
 
     `expected`: the pace from the card's figures; only the proportions of its parts are used. `budget_tokens`: max_num_batched_tokens.
     """
-    samples = steps_seen(engine)
+    samples = stretches_seen(engine)
     if len(samples) < _FEWEST_SAMPLES:
         return None
-    source = f"{len(samples)} stretches between scrapes of {engine.scrapes[-1].source}"
-    shares = _EXPECTED if expected is None else _shares(expected, samples)
-    steps = sum(sample.steps for sample in samples)
-    split = split_by_work(engine, sum(sample.kv_tokens * sample.steps for sample in samples) / steps, budget_tokens)
-    front_s = _front_s(engine)
-    pace, *others = (replace(_fitted(samples, split, division, source), front_s=front_s) for division in (shares, _FLAT, _STEEP))
+    split = split_by_work(engine, mean_load(samples).kv_tokens, budget_tokens)
+    preempted = preemptions_seen(engine) > 0
+    hidden = told_of_hidden(expected) if preempted else ""
+    prompts = hidden_prompts(expected, samples) if preempted else None
+    paces = fitted(samples, expected, source_of(engine, samples), prompts, split)
+    front = front_s(engine)
+    pace, *others = (replace(found, front_s=front) for found in paces)
+    return SeenPace(pace, tuple(others), samples, told(engine, samples) + hidden)
+
+
+def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
+    """Where the pace is from, and how far it tells of other loads."""
     loads = [sample.decodes for sample in samples]
-    varied = "" if max(loads) >= 1.5 * max(min(loads), 0.1) else ", at one load only: forecasts for another are wide"
-    note = f"a step's time is calibrated on {steps:,.0f} steps in {source}{varied}"
-    return SeenPace(pace, tuple(others), samples, note)
+    varied = "" if max(loads) >= _VARIED * max(min(loads), 0.1) else ", at one load only: forecasts for another are wide"
+    steps = sum(sample.steps for sample in samples)
+    return f"a step's time is calibrated on {steps:,.0f} steps in {source_of(engine, samples)}{varied}"
+
+
+def told_of_hidden(expected: LinearPace | None) -> str:
+    """What is done about prompts whose cost preemptions hide."""
+    if expected is not None:
+        return "; what preemptions made to compute again is in no counter: what a prompt token costs is taken from the card's figures"
+    return (
+        "; what preemptions made to compute again is in no counter, so what a prompt token costs is not told: forecasts are wide "
+        "(--model-config and --gpu, or an engine started with --enable-logging-iteration-details, narrow them)"
+    )
+
+
+def hidden_prompts(expected: LinearPace | None, samples: Sequence[StepSample]) -> Prompts:
+    """What prompts cost where preemptions hide it: as the card's figures have it, else anything that was ever seen."""
+    share = shares_of(expected, samples)[1]
+    return Prompts((share, _CHEAP, _DEAR) if expected is None else (share, share, share))
+
+
+def source_of(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
+    """What the pace is made of, for a person."""
+    return f"{len(samples)} stretches between scrapes of {engine.scrapes[-1].source}"
+
+
+def pace_of_log(log: LogDigest | None, index: str, settings: Settings, engine: EngineScrapes | None) -> SeenPace | None:
+    """The pace of the engine of that index as its step lines show it; None where the log has too few of them.
+
+    `settings`: the engine's own; `engine`: its scrapes, for what clients wait on the way.
+    """
+    if log is None or not log.steps:
+        return None
+    steps = log.steps.get(index) or (next(iter(log.steps.values())) if len(log.steps) == 1 else ())
+    size = settings.groups[0].block_tokens
+    pool_tokens = settings.usable_blocks * size
+    try:
+        pace = pace_of_steps(steps, pool_tokens, size, log.source)
+    except InputError:
+        return None
+    pace = replace(pace, front_s=0.0 if engine is None else front_s(engine))
+    samples = tuple(replace(sample, steps=1.0) for sample in step_samples(steps, pool_tokens, size))
+    loads = sorted(sample.decodes for sample in samples)
+    others: tuple[LinearPace, ...] = ()
+    varied = ""
+    if loads[-1 - len(loads) // 20] < _VARIED * max(loads[len(loads) // 20], 0.1):
+        others = tuple(replace(fit_towards(samples, shares, pace.source), front_s=pace.front_s) for shares in (_FLAT, _STEEP))
+        varied = ", at one load only: forecasts for another are wide"
+    return SeenPace(pace, others, samples, f"a step's time is calibrated on {pace.source}{varied}")
 
 
 def pace_of_latency(seconds: float, source: str, card: LinearPace | None = None) -> SeenPace:
@@ -111,29 +144,40 @@ def pace_of_latency(seconds: float, source: str, card: LinearPace | None = None)
     return SeenPace(pace, (), (), f"a step's time is taken from {source} alone: {pace.error_ratio:.0%} either way")
 
 
-def _fitted(
-    samples: Sequence[StepSample], split: Sequence[StepSample], shares: tuple[float, float, float, float], source: str
-) -> LinearPace:
-    """The line through both; how far off it is, by the samples between scrapes alone: the others are from coarse buckets."""
-    found = fit_towards([*samples, *split], shares, source)
-    steps = sum(sample.steps for sample in samples)
-    off = sum(
-        one.steps * (found.base_s + found.prefill_token_s * one.prefill_tokens + found.decode_s * one.decodes
-                     + found.kv_token_s * one.kv_tokens - one.duration_s) ** 2 / one.duration_s**2
-        for one in samples
-    )  # fmt: skip
-    return replace(found, error_ratio=max(math.sqrt(off / steps), _LEAST_ERROR_RATIO))
-
-
-def _shares(pace: LinearPace, samples: Sequence[StepSample]) -> tuple[float, float, float, float]:
-    """What each part of the pace has of a step at the mean load."""
-    count = len(samples)
-    parts = (
-        pace.base_s,
-        pace.prefill_token_s * sum(sample.prefill_tokens for sample in samples) / count,
-        pace.decode_s * sum(sample.decodes for sample in samples) / count,
-        pace.kv_token_s * sum(sample.kv_tokens for sample in samples) / count,
+def fitted(
+    samples: Sequence[StepSample],
+    expected: LinearPace | None,
+    source: str,
+    prompts: Prompts | None = None,
+    split: Sequence[StepSample] = (),
+) -> tuple[LinearPace, ...]:
+    """The lines through the samples as expected, as flat and as steep as these leave room for. How far off each is, by the samples alone:
+    what is besides is chosen, or from coarse buckets."""
+    divisions = [shares_of(expected, samples), _FLAT, _STEEP]
+    besides: tuple[Sequence[StepSample], ...] = (split, split, split)
+    if prompts is not None:
+        divisions = [_with_prompts(shares, ratio) for shares, ratio in zip(divisions, prompts.ratios, strict=True)]
+        besides = tuple([*split, *one] for one in prompts.besides)
+    first = fit_towards(samples, divisions[0], source, _PULL, besides[0])
+    pull = _PULL * max(1.0, (_off(first, samples) / _AGREEING_RATIO) ** 2)
+    # What a prompt costs is expected of none but a card or the twin: elsewhere the samples say it best, for all their noise.
+    known = expected is not None or (prompts is not None and bool(prompts.besides[0]))
+    pulls = (pull if known else _PULL, *(_PULL if prompts is None else pull for _ in divisions[1:]))
+    found = (
+        fit_towards(samples, shares, source, pull, beside, prompts_pull)
+        for shares, beside, prompts_pull in zip(divisions, besides, pulls, strict=True)
     )
+    return tuple(replace(pace, error_ratio=max(_off(pace, samples), _LEAST_ERROR_RATIO)) for pace in found)
+
+
+def shares_of(pace: LinearPace | None, samples: Sequence[StepSample]) -> Shares:
+    """What each part of the pace has of a step at the mean load; what is usual where there is none."""
+    if pace is None:
+        return _EXPECTED
+    mean = mean_load(samples)
+    parts = (
+        pace.base_s, pace.prefill_token_s * mean.prefill_tokens, pace.decode_s * mean.decodes, pace.kv_token_s * mean.kv_tokens
+    )  # fmt: skip
     total = sum(parts)
     if total <= 0:
         return _EXPECTED
@@ -141,36 +185,19 @@ def _shares(pace: LinearPace, samples: Sequence[StepSample]) -> tuple[float, flo
     return base, prefill, decode, kv
 
 
-def _gains(engine: EngineScrapes, family: tuple[str, ...]) -> dict[tuple[float, float], float]:
-    return {(step.start, step.end): step.gain for step in engine.steps(engine.counter(family), family[0])}
+def _with_prompts(shares: Shares, ratio: float) -> Shares:
+    """The division with that share for prompts, the rest as it was."""
+    base, prefill, decode, kv = shares
+    left = (1 - ratio) / ((1 - prefill) or 1.0)
+    return base * left, ratio, decode * left, kv * left
 
 
-def _front_s(engine: EngineScrapes) -> float:
-    """What a first token takes beyond queue and steps: mean time to it less mean queue and prefill; 0 where a queue hides it."""
-    means = []
-    for family in (names.TTFT, names.QUEUE_TIME, names.PREFILL_TIME):
-        steps = engine.histogram_steps(family, family[0])
-        count = sum(step.observations for step in steps)
-        if count < _FEWEST_FIRST_TOKENS:
-            return 0.0
-        means.append(sum(step.total for step in steps) / count)
-    ttft, queue, prefill = means
-    return max(0.0, ttft - queue - prefill) if queue < _SHORT_QUEUE_S else 0.0
-
-
-def _held_per_request(engine: EngineScrapes) -> dict[float, float]:
-    """Tokens that a running request holds, at each scrape with any: blocks in use over requests, less half a block each."""
-    usage, running = dict(usage_ratio(engine)), dict(engine.gauge(names.RUNNING))
-    held = {}
-    for scrape in engine.scrapes:
-        shape = pool(scrape.exposition, engine.engine)
-        requests = running.get(scrape.at, 0.0)
-        if requests <= 0 or scrape.at not in usage or shape.tokens is None:
-            continue
-        share = max(0.0, usage[scrape.at] * shape.usable_ratio - shape.idle_usage_ratio)
-        held[scrape.at] = max(1.0, share * shape.tokens / requests - (shape.block_size_tokens or 0.0) / 2)
-    return held
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+def _off(pace: LinearPace, samples: Sequence[StepSample]) -> float:
+    """How far the pace is off, as one standard deviation of a sample over its duration."""
+    steps = sum(sample.steps for sample in samples)
+    squares = sum(
+        one.steps * (pace.base_s + pace.prefill_token_s * one.prefill_tokens + pace.decode_s * one.decodes
+                     + pace.kv_token_s * one.kv_tokens - one.duration_s) ** 2 / one.duration_s**2
+        for one in samples
+    )  # fmt: skip
+    return math.sqrt(squares / steps)

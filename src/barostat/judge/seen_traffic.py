@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from barostat.catalog import metric_names as names
 from barostat.core.window import Window
 from barostat.engines.vllm.metric_gauges import queue_length
 from barostat.engines.vllm.quantiles import Histogram
 from barostat.engines.vllm.scrapes import EngineScrapes, HistogramStep
+from barostat.judge.seen_arrivals import Stretch, arrivals_of
 
 _FEWEST_FINISHED = 20
 _FEWEST_MEANS = 4
@@ -70,6 +71,7 @@ class SeenTraffic:
 
     `rates`: (seconds, arrivals per second) between scrapes. `in_flight`: running plus waiting, at each scrape. `clients`: with how many
     clients that each wait for their answer the traffic agrees; None where it came regardless of answers. `hit_ratio`: of prompt tokens.
+    `came`: what a person has to know of how that was decided.
     """
 
     span_s: float
@@ -80,6 +82,7 @@ class SeenTraffic:
     in_flight: tuple[float, ...]
     clients: int | None = None
     notes: tuple[str, ...] = ()
+    came: str = ""
 
     @property
     def rate_per_s(self) -> float:
@@ -131,20 +134,17 @@ def seen_traffic(window: Window, engine: EngineScrapes | None) -> SeenTraffic | 
     if not any(rate > 0 for _, rate in rates):
         return NotSeen(f"no request arrived within {span_s:.0f} s: look when there is load, or {flag}")
     hits = window.signals.get("prefix_hit_ratio")
+    hit_ratio = min(0.99, max(0.0, hits.last)) if hits is not None else 0.0
+    if hit_ratio >= 0.005:
+        notes.append(f"the {hit_ratio:.0%} of prompt tokens that the prefix cache spared are taken as one beginning that prompts share")
     waiting = dict(queue_length(engine))
-    in_flight = tuple(running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting)
-    traffic = SeenTraffic(span_s, rates, prompts, outputs, min(0.99, max(0.0, hits.last)) if hits is not None else 0.0, in_flight, None)
-    clients = _clients(traffic)
-    if clients is not None:
-        notes.append(
-            f"running plus waiting stays at {clients} while requests come and go: taken as {clients} clients that each wait for their "
-            "answer (--arrivals open if they do not)"
-        )
-    if traffic.hit_ratio >= 0.005:
-        notes.append(
-            f"the {traffic.hit_ratio:.0%} of prompt tokens that the prefix cache spared are taken as one beginning that prompts share"
-        )
-    return replace(traffic, clients=clients, notes=tuple(notes))
+    held = {at: running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting}
+    found = arrivals_of([
+        Stretch(point.value * (end - start), held[start], held[end], waiting[end])
+        for start, end, point in zip(starts, ends, arrivals.points, strict=True)
+        if end > start and start in held and end in held
+    ])  # fmt: skip
+    return SeenTraffic(span_s, rates, prompts, outputs, hit_ratio, tuple(held.values()), found.clients, tuple(notes), found.told)
 
 
 def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:
@@ -183,13 +183,3 @@ def _deviation(steps: Sequence[HistogramStep]) -> float | None:
     mean = total / count
     squares = sum(step.observations * (step.total / step.observations - mean) ** 2 for step in steps)
     return math.sqrt(squares / (len(steps) - 1))
-
-
-def _clients(traffic: SeenTraffic) -> int | None:
-    """How many clients wait for their answers, if the load's steadiness says so: arrivals at random would let it wander."""
-    seen = traffic.in_flight
-    mean = sum(seen) / len(seen) if seen else 0.0
-    turned_over = traffic.rate_per_s * traffic.span_s
-    if len(seen) < 4 or mean < 4 or turned_over < mean / 2 or max(seen) - min(seen) > max(1.0, 0.08 * mean):
-        return None
-    return round(max(seen))

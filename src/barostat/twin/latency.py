@@ -123,12 +123,14 @@ def fit_towards(
     source: str,
     pull: float = 0.1,
     besides: Sequence[StepSample] = (),
+    prompts_pull: float | None = None,
 ) -> LinearPace:
     """The line nearest to the samples that divides a step of mean load as `shares` say, as far as the samples do not say otherwise.
 
     `shares`: of the duration at the mean load, what each of the four parts has. `pull`: the weight of a share being wrong by 1 over the
-    weight of one sample being wrong by all of its duration. `besides`: samples that were chosen for their load: the line goes by them as
-    by the others, and neither the mean load nor the error of the line is theirs. What no sample has any load of costs nothing.
+    weight of one sample being wrong by all of its duration; `prompts_pull` that of the share of prompts, where it is another. `besides`:
+    samples that were chosen for their load: the line goes by them as by the others, and neither the mean load nor the error of the line
+    is theirs. What no sample has any load of costs nothing.
     Errors: InputError with fewer than 2 usable samples.
     """
     usable = [sample for sample in samples if sample.duration_s > 0 and sample.steps > 0]
@@ -152,8 +154,9 @@ def fit_towards(
         targets.append(root)
     # Prompts are pulled to their share; the rest of a step, however much it is, to the division expected of it.
     strength = math.sqrt(pull)
-    rows.append([0.0, strength, 0.0, 0.0])
-    targets.append(strength * expected[1])
+    to_prompts = strength if prompts_pull is None else math.sqrt(prompts_pull)
+    rows.append([0.0, to_prompts, 0.0, 0.0])
+    targets.append(to_prompts * expected[1])
     for place in (2, 3):
         both = (expected[0] + expected[place]) or 1.0
         rows.append([-strength * expected[place] / both, 0.0, 0.0, 0.0])

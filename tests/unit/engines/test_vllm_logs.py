@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from barostat.catalog.signals import SIGNALS
 from barostat.core.signal import Signal
-from barostat.engines.vllm.log_stats import iteration, stats_line
+from barostat.engines.vllm import log_lives
+from barostat.engines.vllm.log_stats import logged_step, stats_line
 from barostat.engines.vllm.logs import LogDigest, digest
 
 AT = 1_795_000_000.0
@@ -75,14 +76,24 @@ def test_two_writers_in_one_line_are_no_statistics() -> None:
     assert stats_line("Throughput: 1.2.3 tokens/s, Running: 1 reqs, Pending: 3 reqs", 0.0, "") is None
 
 
-def test_the_per_step_line_is_summed() -> None:
+def test_the_per_step_lines_are_kept_by_engine() -> None:
     line = "INFO 11-20 08:00:0{i} [loggers.py:1] Iteration({i}): 2 context requests, 100 context tokens, 30 generation requests, 30 generation tokens, iteration elapsed time: 20.00 ms, GPU KV cache usage: 5.0%"
-    found = digest([line.replace("{i}", str(i)) for i in range(5)], source="x").iterations
-    assert found is not None
-    assert (found.steps, found.context_tokens, found.generation_tokens) == (5, 500, 150)
-    assert found.elapsed_s == pytest.approx(0.1)
-    assert found.last_at - found.first_at == 4
-    assert iteration("Iteration(3): nothing") is None
+    second = line.replace("Iteration(", "Engine 001: Iteration(")
+    idle = line.replace("100 context", "0 context").replace("30 generation tokens", "0 generation tokens")
+    found = digest([text.replace("{i}", str(i)) for i in range(5) for text in (line, second, idle)], source="x").steps
+    assert {engine: len(steps) for engine, steps in found.items()} == {"": 5, "1": 5}
+    first, *_, last = found[""]
+    assert (first.number, first.context_requests, first.context_tokens, first.generation_requests) == (0, 2, 100, 30)
+    assert (last.number, last.duration_s, last.usage_ratio) == (4, 0.02, 0.05)
+    assert last.at - first.at == 4
+    assert logged_step("Iteration(3): nothing", 0.0, "") is None
+
+
+def test_no_more_step_lines_are_kept_than_a_pace_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_lives, "STEPS_KEPT", 3)
+    line = "INFO 11-20 08:00:00 [loggers.py:1] Iteration({i}): 0 context requests, 0 context tokens, 3 generation requests, 3 generation tokens, iteration elapsed time: 20.00 ms"
+    steps = digest([line.replace("{i}", str(i)) for i in range(9)], source="x").steps[""]
+    assert [step.number for step in steps] == [6, 7, 8]
 
 
 # --- lives

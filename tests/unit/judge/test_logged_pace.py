@@ -30,7 +30,7 @@ def _rows() -> list[Row]:
     return decodes + long + mixed
 
 
-def _log(fraction: bool) -> list[str]:
+def logged(fraction: bool) -> list[str]:
     """The lines that vLLM 0.32 would print for the rows at that pace. The seconds that they tell are none of the pace's."""
     seen: list[tuple[StepLine, int, int, int]] = []
 
@@ -60,7 +60,7 @@ def _log(fraction: bool) -> list[str]:
 
 
 def test_lines_become_steps() -> None:
-    steps = next(iter(logged_steps(_log(fraction=False)).values()))
+    steps = next(iter(logged_steps(logged(fraction=False)).values()))
     assert len(steps) > 500
     first = steps[0]
     assert (first.context_requests, first.context_tokens, first.generation_requests) == (20, 800, 0)
@@ -69,7 +69,7 @@ def test_lines_become_steps() -> None:
 
 
 def test_a_line_cut_short_or_without_work_is_no_step() -> None:
-    whole = _log(fraction=False)[1]
+    whole = logged(fraction=False)[1]
     dummy = (
         "INFO 11-21 09:00:00 [loggers.py:204] Iteration(3): 0 context requests, 0 context tokens, 0 generation requests, "
         "0 generation tokens, iteration elapsed time: 4.00 ms (dummy), GPU KV cache usage: 0.0%"
@@ -79,7 +79,7 @@ def test_a_line_cut_short_or_without_work_is_no_step() -> None:
 
 @pytest.mark.parametrize(("fraction", "off"), [(False, 0.08), (True, 0.02)])
 def test_the_pace_is_found_again(fraction: bool, off: float) -> None:
-    steps = next(iter(logged_steps(_log(fraction)).values()))
+    steps = next(iter(logged_steps(logged(fraction)).values()))
     found = pace_of_steps(steps, POOL_TOKENS, 128, "test")
     for load in ((0, 4, 800), (0, 20, 6000), (600, 3, 2000), (1500, 0, 1500)):
         assert found.step_ns(*load) == pytest.approx(PACE.step_ns(*load), rel=off), load
@@ -87,14 +87,14 @@ def test_the_pace_is_found_again(fraction: bool, off: float) -> None:
 
 
 def test_idle_time_is_no_part_of_a_step() -> None:
-    steps = next(iter(logged_steps(_log(fraction=True)).values()))
+    steps = next(iter(logged_steps(logged(fraction=True)).values()))
     slowest_s = PACE.step_ns(2048, 32, POOL_TOKENS) / 1e9
     assert max(late.at - early.at for early, late in itertools.pairwise(steps)) > 2 * slowest_s
     assert max(sample.duration_s for sample in step_samples(steps, POOL_TOKENS, 128)) < slowest_s
 
 
 def test_loads_are_those_of_the_requests() -> None:
-    steps = next(iter(logged_steps(_log(fraction=True)).values()))
+    steps = next(iter(logged_steps(logged(fraction=True)).values()))
     # 20 requests of 40 tokens and one more each step.
     for sample in step_samples(steps, POOL_TOKENS, 128)[3:20]:
         assert (sample.prefill_tokens, sample.decodes) == (0, 20)
@@ -107,7 +107,16 @@ def test_a_resumed_request_computes_its_tokens_again() -> None:
     assert [sample.prefill_tokens for sample in step_samples(steps, POOL_TOKENS, 128)] == [0, 399, 0]
 
 
+def test_lines_that_are_missing_are_no_long_step() -> None:
+    """Of a long log a cluster gives the first part and the last."""
+    steps = next(iter(logged_steps(logged(fraction=True)).values()))
+    busy = [step for step in steps if step.at < steps[0].at + 6.0]
+    cut = [*busy[:60], *busy[200:]]
+    longest_s = max(sample.duration_s for sample in step_samples(busy, POOL_TOKENS, 128))
+    assert max(sample.duration_s for sample in step_samples(cut, POOL_TOKENS, 128)) <= 1.01 * longest_s
+
+
 def test_too_few_steps_are_said_to_be_so() -> None:
-    steps = list(itertools.islice(next(iter(logged_steps(_log(fraction=False)).values())), 10))
+    steps = list(itertools.islice(next(iter(logged_steps(logged(fraction=False)).values())), 10))
     with pytest.raises(InputError, match="enable-logging-iteration-details"):
         pace_of_steps(steps, POOL_TOKENS, 128, "test")

@@ -11,7 +11,8 @@ from barostat.engines.vllm.scrapes import EngineScrapes
 from barostat.io import bundle
 from barostat.judge.recording import ReplicaRecording, Text
 from barostat.judge.seen_engine import engine_scrapes, seen_engine
-from barostat.judge.seen_pace import pace_of_latency, seen_pace, steps_seen
+from barostat.judge.seen_pace import pace_of_latency, seen_pace
+from barostat.judge.seen_stretches import stretches_seen
 from barostat.twin.latency import LinearPace
 
 BUNDLES = Path(__file__).parents[2] / "data/bundles"
@@ -99,7 +100,7 @@ def test_loads_that_vary_give_the_pace_back() -> None:
 def test_an_engine_that_idles_is_timed_by_its_tokens() -> None:
     engine = FakeEngine()
     engine.stretch(4, 100, 200, idle_ratio=0.7)
-    (sample,) = [sample for sample in steps_seen(engine.scrapes()) if sample.steps > 1]
+    (sample,) = [sample for sample in stretches_seen(engine.scrapes()) if sample.steps > 1]
     assert sample.duration_s == pytest.approx(
         TRUE.base_s + 100 * TRUE.prefill_token_s + 4 * TRUE.decode_s + 800 * TRUE.kv_token_s, rel=0.02
     )
@@ -109,7 +110,7 @@ def test_an_engine_that_idles_is_timed_by_its_tokens() -> None:
 def test_prompts_that_nobody_decodes_beside_are_step_time() -> None:
     engine = FakeEngine()
     really_s = engine.one_by_one(requests=12, prompt_tokens=900, output_tokens=20)
-    (sample,) = [sample for sample in steps_seen(engine.scrapes()) if sample.steps > 1]
+    (sample,) = [sample for sample in stretches_seen(engine.scrapes()) if sample.steps > 1]
     assert sample.prefill_tokens == pytest.approx(45)
     assert sample.duration_s == pytest.approx(really_s, rel=0.1)
 
@@ -117,7 +118,7 @@ def test_prompts_that_nobody_decodes_beside_are_step_time() -> None:
 def test_waits_of_preempted_requests_are_not_step_time() -> None:
     engine = FakeEngine()
     engine.stretch(10, 0, 300)
-    honest = steps_seen(engine.scrapes())
+    honest = stretches_seen(engine.scrapes())
     engine = FakeEngine()
     engine.stretch(10, 0, 300)
     engine.gap_s += 30.0
@@ -125,7 +126,7 @@ def test_waits_of_preempted_requests_are_not_step_time() -> None:
     engine.texts.pop()
     engine.at -= 1e-3
     engine.scrape(10, 300)
-    stalled = steps_seen(engine.scrapes())
+    stalled = stretches_seen(engine.scrapes())
     assert stalled[0].duration_s == pytest.approx(honest[0].duration_s, rel=0.01)
     assert stalled[0].prefill_tokens > honest[0].prefill_tokens == 0.0  # what was preempted was computed again
 
@@ -175,7 +176,7 @@ def test_real_engines_steps_are_met_on_the_mean(name: str) -> None:
     assert engine is not None
     found = seen_pace(engine)
     assert found is not None
-    seen = steps_seen(engine)
+    seen = stretches_seen(engine)
     steps = sum(sample.steps for sample in seen)
     time_s = sum(sample.steps * sample.duration_s for sample in seen)
     told_s = sum(s.steps * found.pace.step_ns(round(s.prefill_tokens), round(s.decodes), round(s.kv_tokens)) / 1e9 for s in seen)

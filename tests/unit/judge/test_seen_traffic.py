@@ -94,7 +94,7 @@ def test_a_load_that_stays_while_requests_turn_over_is_clients(name: str, client
     traffic = seen_traffic(seen.window, seen.scrapes)
     assert isinstance(traffic, SeenTraffic)
     assert traffic.clients == clients
-    assert any("--arrivals open" in note for note in traffic.notes)
+    assert "--arrivals open" in traffic.came
     assert f"{clients} clients" in traffic.told()
 
 

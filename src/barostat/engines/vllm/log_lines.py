@@ -47,24 +47,13 @@ class LogEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Iterations:
-    """Sums over the per-step lines that `--enable-logging-iteration-details` prints."""
-
-    steps: int = 0
-    context_tokens: int = 0
-    generation_tokens: int = 0
-    elapsed_s: float = 0.0
-    first_at: float = 0.0
-    last_at: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class LoggedStep:
     """One engine step as `--enable-logging-iteration-details` prints it.
 
     `context`: of requests without a token yet. A resumed request counts as generating, with all the tokens that it computes again.
     `duration_s`: from handing the step to the executor until its output is there; what passes between two steps is not in it.
     `usage_ratio`: of the KV pool, once the step's output was taken in. `at` on the log's own clock, often whole seconds.
+    `engine`: data-parallel index, "" where the line names none. `number`: as the engine counts its steps; None where not told.
     """
 
     at: float
@@ -74,6 +63,8 @@ class LoggedStep:
     generation_tokens: int
     duration_s: float
     usage_ratio: float | None = None
+    engine: str = ""
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ from collections import deque
 from collections.abc import Iterable
 
 from barostat.core.config import ConfigScalar, ConfigValue
-from barostat.engines.vllm.log_lines import Iterations, LogEvent, StatsLine
+from barostat.engines.vllm.log_lines import LogEvent, LoggedStep, StatsLine
 from barostat.engines.vllm.log_rule import Phase, phase_of
 from barostat.engines.vllm.log_text import QUOTED, quote
 
 STATS_KEPT = 4_000
+STEPS_KEPT = 20_000
+"""The latest step lines of each engine: some minutes of them, and enough for a pace."""
 _FRAMES_AFTER = 60
 """Lines after an OOM within which a traceback still belongs to it: some printers put the message first."""
 
@@ -75,7 +77,7 @@ class Life:
         self.pools: dict[str, int] = {}
         self.stats: deque[StatsLine] = deque(maxlen=STATS_KEPT)
         self.stats_seen = 0
-        self.iterations = Iterations()
+        self.steps: dict[str, deque[LoggedStep]] = {}
         self.frames: deque[str] = deque(maxlen=80)
         self.outweighed: dict[str, _Happened] = {}
         self._happened: dict[str, _Happened] = {}
@@ -170,6 +172,11 @@ class Life:
             if self._generating_lines >= 3 and "engine_dead" not in self._happened:
                 self._outweigh(kind for kind in _SURVIVABLE if kind in self._happened)
                 self._generating_lines = 0
+
+    def note_step(self, step: LoggedStep) -> None:
+        """A step line was read. One that only keeps data-parallel engines in step is not kept."""
+        if step.context_tokens + step.generation_tokens > 0:
+            self.steps.setdefault(step.engine, deque(maxlen=STEPS_KEPT)).append(step)
 
     @property
     def failed(self) -> bool:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 
 from barostat.engines.vllm.log_clock import LogClock
-from barostat.engines.vllm.log_lines import Iterations, LifeEvents
+from barostat.engines.vllm.log_lines import LifeEvents
 from barostat.engines.vllm.log_lives import Life
 from barostat.engines.vllm.log_rule import EXCEPTION, HARMLESS_EXCEPTIONS, Rule
 from barostat.engines.vllm.log_rules import ENGINE_DEAD, RULES
 from barostat.engines.vllm.log_settings import settings_in, start_line
-from barostat.engines.vllm.log_stats import iteration, stats_line
+from barostat.engines.vllm.log_stats import logged_step, stats_line
 from barostat.engines.vllm.log_text import LONGEST, Line, unwrap
 
 _LONG_NUMBER = re.compile(r"\d{4,}|0x[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}")
@@ -111,8 +111,8 @@ class Reader:
         if '  File "' in text or text[:6] == 'File "':
             life.frame(text)
             return
-        if "Iteration(" in text and (step := iteration(text)) is not None:
-            self._iteration(step, at)
+        if "Iteration(" in text and (step := logged_step(text, at, line.engine)) is not None:
+            life.note_step(step)
             return
         if text[:17] == "Received request " or text[:14] == "Added request " or "prompt: '" in text:
             return
@@ -142,18 +142,6 @@ class Reader:
             self.life = Life()
             self.lives += 1
         self.life.start(stage, line.process, self.clock.now)
-
-    def _iteration(self, step: tuple[int, int, float], at: float) -> None:
-        so_far = self.life.iterations
-        context, generation, elapsed_s = step
-        self.life.iterations = Iterations(
-            so_far.steps + 1,
-            so_far.context_tokens + context,
-            so_far.generation_tokens + generation,
-            so_far.elapsed_s + elapsed_s,
-            so_far.first_at if so_far.steps else at,
-            at,
-        )
 
     def _happened(self, line: Line, at: float) -> None:
         text, level = line.text[:_RULED], line.level

@@ -19,7 +19,7 @@ _STATS = re.compile(
     r"(?:, Prefix cache hit rate: (?:GPU: )?(?P<hit>[\d.]+)%)?"
 )
 _ITERATION = re.compile(
-    r"Iteration\((?P<step>\d+)\): (?P<requests>\d+) context requests, (?P<context>\d+) context tokens, "
+    r"(?:Engine (?P<engine>\d+): )?Iteration\((?P<step>\d+)\): (?P<requests>\d+) context requests, (?P<context>\d+) context tokens, "
     r"(?P<decodes>\d+) generation requests, (?P<generation>\d+) generation tokens, iteration elapsed time: (?P<ms>[\d.]+) ms"
     r"(?: \(dummy\))?(?:, [A-Za-z]+(?: \+ host)? KV cache usage: (?P<usage>[\d.]+)%)?"
 )
@@ -52,17 +52,10 @@ def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
         return None
 
 
-def iteration(text: str) -> tuple[int, int, float] | None:
-    """Context tokens, generated tokens and seconds of one engine step, or None.
-
-    Source: vLLM 0.28 v1/metrics/loggers.LoggingStatLogger (`--enable-logging-iteration-details`).
-    """
-    step = logged_step(text, 0.0)
-    return None if step is None else (step.context_tokens, step.generation_tokens, step.duration_s)
-
-
-def logged_step(text: str, at: float) -> LoggedStep | None:
+def logged_step(text: str, at: float, engine: str) -> LoggedStep | None:
     """The engine step that the line tells of, or None. One that only keeps data-parallel engines in step has no tokens.
+
+    `engine` is used where the line itself names none.
 
     Source: vLLM 0.28 to 0.33 v1/metrics/loggers.LoggingStatLogger, v1/utils.compute_iteration_details.
     """
@@ -79,6 +72,8 @@ def logged_step(text: str, at: float) -> LoggedStep | None:
             int(found["generation"]),
             float(found["ms"]) / 1000.0,
             None if usage is None else float(usage) / 100.0,
+            str(int(found["engine"])) if found["engine"] else engine,
+            int(found["step"]),
         )
     except ValueError:
         return None

@@ -19,7 +19,7 @@ def logged_steps(lines: Iterable[str]) -> dict[str, list[LoggedStep]]:
             continue
         for line in unwrap(raw):
             at = clock.read(line.stamp) or 0.0
-            step = logged_step(line.text, at)
+            step = logged_step(line.text, at, line.engine)
             if step is not None and step.context_tokens + step.generation_tokens > 0:
-                found.setdefault(line.engine, []).append(step)
+                found.setdefault(step.engine, []).append(step)
     return found

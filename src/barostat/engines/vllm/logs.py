@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from barostat.core.config import ConfigValue
 from barostat.core.signal import Signal
 from barostat.engines.vllm import log_signals
-from barostat.engines.vllm.log_lines import Iterations, LifeEvents, LogEvent, StatsLine
+from barostat.engines.vllm.log_lines import LifeEvents, LogEvent, LoggedStep, StatsLine
 from barostat.engines.vllm.log_reader import Reader
 
 
@@ -32,7 +32,8 @@ class LogDigest:
     pools: Mapping[str, int] = field(default_factory=dict)
     """Tokens of the KV pool by engine index ("" where the line names none)."""
     stats: tuple[StatsLine, ...] = ()
-    iterations: Iterations | None = None
+    steps: Mapping[str, tuple[LoggedStep, ...]] = field(default_factory=dict)
+    """The latest steps that computed something, by engine index, where the engine was started to tell of each."""
     events: tuple[LogEvent, ...] = ()
     survived: tuple[LogEvent, ...] = ()
     """Failures in the last life that a later success outweighs."""
@@ -72,7 +73,6 @@ def digest(lines: Iterable[str], *, source: str) -> LogDigest:
     reader = Reader()
     reader.read(lines)
     life, before, clock = reader.life, reader.before, reader.clock
-    iterations = life.iterations if life.iterations.steps else None
     return LogDigest(
         source,
         lines=reader.lines,
@@ -85,7 +85,7 @@ def digest(lines: Iterable[str], *, source: str) -> LogDigest:
         settings=dict(life.settings),
         pools=dict(life.pools),
         stats=tuple(life.stats),
-        iterations=iterations,
+        steps={engine: tuple(steps) for engine, steps in life.steps.items()},
         events=life.events(),
         survived=life.survived(),
         previous=before,

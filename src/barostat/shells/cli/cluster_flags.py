@@ -13,17 +13,19 @@ FLEET_FOR_S = 5.0
 FOR_S = 30.0
 
 
-def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
-    """Add them."""
+def add_cluster_flags(parser: argparse.ArgumentParser, *, of_one: bool = False) -> None:
+    """Add them. `of_one`: those that a target by name needs, and no others."""
     group = parser.add_argument_group("a cluster (read only; as kubectl has them)")
     group.add_argument("-n", "--namespace", metavar="NS", help="namespace of the target (default: that of the context)")
-    group.add_argument("-l", "--selector", metavar="LABELS", help="the vLLM pods with these labels, such as app=vllm")
-    group.add_argument("-A", "--all-namespaces", action="store_true", help="every vLLM pod of the cluster")
+    if not of_one:
+        group.add_argument("-l", "--selector", metavar="LABELS", help="the vLLM pods with these labels, such as app=vllm")
+        group.add_argument("-A", "--all-namespaces", action="store_true", help="every vLLM pod of the cluster")
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
     group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)")
-    group.add_argument(
-        "--exec-gpu-tools", action="store_true", help="may run nvidia-smi or amd-smi in the pods (default: a DCGM exporter's word only)"
-    )
+    if not of_one:
+        group.add_argument(
+            "--exec-gpu-tools", action="store_true", help="may run nvidia-smi or amd-smi in the pods (default: a DCGM exporter's word only)"
+        )
 
 
 def wanted(arguments: argparse.Namespace, targets: list[str]) -> Wanted | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from barostat.shells.cli.cluster_flags import add_cluster_flags
 from barostat.shells.cli.durations import seconds
 
 LIVE = "live:"
@@ -14,13 +15,18 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
     group = parser.add_argument_group("a running engine" if source else "a live workload")
     if source:
         group.add_argument(
-            "--from", dest="source", metavar="URL|BUNDLE", help="today's configuration, traffic and pace, from a running engine or a bundle"
-        )
+            "--from", dest="source", metavar="URL|deploy/NAME|BUNDLE",
+            help="today's configuration, traffic and pace, from a running engine, a bundle, or a workload in a cluster (also sts/, pod/)",
+        )  # fmt: skip
     group.add_argument("--for", dest="for_s", type=seconds, default=30.0, metavar="TIME", help="how long to look (default 30s)")
     group.add_argument("--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)")
-    group.add_argument("--log", metavar="FILE", help="log of a local engine, for what its metrics do not tell")
+    group.add_argument(
+        "--log", metavar="FILE",
+        help="log of a local engine, for what its metrics do not tell; with --enable-logging-iteration-details how long its steps take",
+    )  # fmt: skip
     group.add_argument(
         "--arrivals", choices=("auto", "open", "closed"), default="auto",
-        help="whether clients wait for their answers before they ask again (closed) or not (open); auto: as the load's steadiness says",
+        help="whether clients wait for their answers before they ask again (closed) or not (open); auto: by evidence, else open",
     )  # fmt: skip
     group.add_argument("--clients", type=int, metavar="N", help="so many clients wait for their answers (as --arrivals closed)")
+    add_cluster_flags(parser, of_one=True)

@@ -1,4 +1,4 @@
-"""`--from URL|BUNDLE`: what was seen of an engine, in place of the arguments that were not given."""
+"""`--from URL|deploy/NAME|BUNDLE`: what was seen of an engine, in place of the arguments that were not given."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from barostat.core.errors import InputError
+from barostat.judge.seen_by_twin import asked_of_twin
 from barostat.judge.seen_engine import SeenEngine, seen_engine
-from barostat.judge.seen_pace import SeenPace, pace_of_latency, seen_pace
+from barostat.judge.seen_pace import SeenPace, pace_of_latency, pace_of_log, seen_pace
 from barostat.judge.seen_settings import seen_settings
 from barostat.judge.seen_traffic import NotSeen, SeenTraffic, seen_traffic
 from barostat.judge.trials import LikeSeen, fitting_duration_s
+from barostat.shells.cli.simulate_inputs import engine_of
 
 if TYPE_CHECKING:
     from barostat.judge.recording import Recording
@@ -51,22 +53,23 @@ def look(arguments: argparse.Namespace, source: str, *, needs_traffic: bool) -> 
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
     notes = [*seen.notes, *resolved.notes]
+    found = _traffic(arguments, seen)
+    traffic = None if isinstance(found, NotSeen) else found
     pace = None
     if arguments.step_time is None and arguments.latency is None:
-        pace = _pace(arguments, seen)
+        settings = None if lacking else engine_of(arguments).settings
+        pace = _pace(arguments, seen, settings, traffic)
         if pace is None:
             lacking.append(
                 f"how long a step takes was not seen ({_why_no_pace(seen)}): say --latency MODEL or --step-time S, "
                 "or --model-config and --gpu"
             )
-    traffic = None
-    if needs_traffic:
-        found = _traffic(arguments, seen)
-        if isinstance(found, NotSeen):
-            lacking.append(found.why)
-        else:
-            traffic = found
-            notes += found.notes
+    if not needs_traffic:
+        traffic = None
+    elif isinstance(found, NotSeen):
+        lacking.append(found.why)
+    else:
+        notes += [*([found.came] if found.came else []), *found.notes]
     if lacking:
         raise InputError("; ".join(lacking), source)
     return Looked(source, pace, traffic, _measured(seen), tuple(notes))
@@ -90,24 +93,39 @@ def rows_seen(looked: Looked, settings: Settings, seed: int) -> list[Row]:
 
 
 def _recording(arguments: argparse.Namespace, source: str) -> Recording:
-    if "://" in source:
+    from pathlib import Path
+
+    from barostat.io.kubernetes.target import is_workload
+
+    if "://" in source or (is_workload(source) and not Path(source).exists()):
         from barostat.shells.cli.collect import gather
 
         asked = copy.copy(arguments)
         asked.target, asked.pid, asked.probe = [source], None, False
         return gather(asked)
-    from pathlib import Path
-
     from barostat.io import bundle
+    from barostat.shells.cli.cluster_flags import wanted
 
+    wanted(arguments, [source])  # a bundle is in no namespace
+    if arguments.log is not None:
+        raise InputError(
+            "a bundle brings its own logs; the steps of another log are taken with --latency from=FILE", f"--log {arguments.log}"
+        )
     return bundle.read(Path(source))
 
 
-def _pace(arguments: argparse.Namespace, seen: SeenEngine) -> SeenPace | None:
-    """Calibrated on the metrics; else a step as long as the typical time between tokens; else the card's figures."""
+def _pace(arguments: argparse.Namespace, seen: SeenEngine, settings: Settings | None, traffic: SeenTraffic | None) -> SeenPace | None:
+    """Calibrated on the log's step lines; else on the metrics; else a step as long as the typical time between tokens; else as the card's
+    figures have it."""
+    if settings is not None and (logged := pace_of_log(seen.log, seen.index, settings, seen.scrapes)) is not None:
+        return logged
     card = _card_pace(arguments, seen)
     budget = arguments.max_num_batched_tokens
-    found = seen_pace(seen.scrapes, card, budget) if seen.scrapes is not None else None
+    found = None
+    if seen.scrapes is not None:
+        found = seen_pace(seen.scrapes, card, budget)
+        if found is not None and settings is not None and traffic is not None:
+            found = asked_of_twin(found, seen.scrapes, settings, traffic, card)
     if found is not None:
         return found
     itl = seen.window.signals.get("itl_p50_s") or seen.window.signals.get("tpot_p50_s")
@@ -118,8 +136,6 @@ def _pace(arguments: argparse.Namespace, seen: SeenEngine) -> SeenPace | None:
 
 def _card_pace(arguments: argparse.Namespace, seen: SeenEngine) -> LinearPace | None:
     """A step as the card's figures have it, where model and card are known."""
-    from barostat.shells.cli.simulate_inputs import engine_of
-
     model = arguments.model_config or _value(seen, "model")
     card = arguments.gpu or seen.gpu
     if model is None or card is None:
@@ -141,12 +157,11 @@ def _traffic(arguments: argparse.Namespace, seen: SeenEngine) -> SeenTraffic | N
     if arguments.clients is not None:
         if arguments.clients < 1:
             raise InputError("must be at least 1", f"--clients {arguments.clients}")
-        return replace(found, clients=arguments.clients, notes=())
+        return replace(found, clients=arguments.clients, came="")
     if arguments.arrivals == "open":
-        return replace(found, clients=None, notes=tuple(note for note in found.notes if "clients" not in note))
+        return replace(found, clients=None, came="")
     if arguments.arrivals == "closed" and found.clients is None:
-        mean = sum(found.in_flight) / len(found.in_flight) if found.in_flight else 0.0
-        return replace(found, clients=max(1, round(mean)))
+        return replace(found, clients=max(1, round(max(found.in_flight, default=1.0))), came="")
     return found
 
 

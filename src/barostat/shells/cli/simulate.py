@@ -54,7 +54,7 @@ def add_workload_arguments(parser: argparse.ArgumentParser, *, required: bool = 
     what.add_argument(
         "--workload",
         metavar="SPEC",
-        help="made here: poisson, bursty, long-prompts, sessions or closed, then :name=number,...; or live:URL, live:BUNDLE",
+        help="made here: poisson, bursty, long-prompts, sessions or closed, then :name=number,...; or live: and what --from takes",
     )
     add_pace_arguments(parser)
 

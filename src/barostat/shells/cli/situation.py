@@ -38,7 +38,7 @@ def situation(arguments: argparse.Namespace, slo: Slo, *, whole_trace: bool = Tr
     """
     given = arguments.trace is not None or arguments.workload is not None
     if arguments.source is None and not given:
-        raise InputError("say which traffic: --from URL or BUNDLE, --trace FILE or --workload SPEC", str(arguments.verb))
+        raise InputError("say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC", str(arguments.verb))
     looked = None if arguments.source is None else look(arguments, arguments.source, needs_traffic=not given)
     engine = engine_of(arguments)
     paces: tuple[Pace, ...] = () if looked is None else paces_of(looked)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   barostat tune --from http://localhost:8000 --slo-ttft-p99 2 --slo-itl-p99 0.1
+  barostat tune --from deploy/vllm -n inference --for 2m --slo-ttft-p99 2
   barostat tune --from incident.tar.gz --slo-ttft-p99 5 --lever max-num-seqs --lever watermark --lever edge-input-cap
   barostat tune --trace azure.csv --model-config Qwen/Qwen3-8B --gpu H100 --slo-ttft-p99 1 -o args
 

@@ -23,6 +23,7 @@ examples:
 
   barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     on the traffic seen in half a minute
   barostat what-if --from incident.tar.gz --set max-num-seqs=48 --slo-ttft 2
+  barostat what-if --from deploy/vllm -n inference --set watermark=0.05     the busiest replica stands for each
 
 each --set is one candidate; what it does not name stays as it is today
 exit codes: 0 compared, 1 an engine would be stuck for ever, 2 usage or something needed was not seen, 4 unreachable or not vLLM
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace is None and arguments.workload is None:
         from barostat.core.errors import InputError
 
-        raise InputError("say which traffic: --from URL or BUNDLE, --trace FILE or --workload SPEC", "what-if")
+        raise InputError("say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC", "what-if")
     from barostat.shells.cli.simulate_inputs import engine_of, front_of, pace_of, rows_of
     from barostat.shells.simulation_report import simulation_json
     from barostat.twin.forms import simulate
