@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from barostat.core.units import ceil_div
-from barostat.kv.architecture import Architecture, Compressed, Cross, Full, Indexer, Latent, State, Window
+from barostat.kv.architecture import Architecture, Compressed, Cross, Full, Indexer, Latent, Layer, State, Window
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.searched_layers import searched_width
 
@@ -62,12 +62,31 @@ class Weights:
         return self.count / tp if self.split else self.count
 
 
-def layer_weights(model: Architecture, index: int) -> list[Weights]:
-    """The parameters of one decoder layer."""
+class _Feed(NamedTuple):
+    """What one layer's feed-forward is made of. `projections` of its experts and of a plain MLP of that `width` (0: there is none)."""
+
+    projections: int
+    experts: bool
+    width: int
+
+
+def decoder_weights(model: Architecture) -> list[list[Weights]]:
+    """The parameters of each decoder layer, in order. Layers of one kind are looked up once: models have many layers of few kinds."""
     config = ConfigJson(model.text, model.config, "config.json")
+    kinds: dict[tuple[Layer, _Feed], list[Weights]] = {}
+    found = []
+    for index, layer in enumerate(model.layers):
+        kind = (layer, _feed(config, model, index))
+        if kind not in kinds:
+            kinds[kind] = _layer_weights(config, model, *kind)
+        found.append(kinds[kind])
+    return found
+
+
+def _layer_weights(config: ConfigJson, model: Architecture, layer: Layer, feed: _Feed) -> list[Weights]:
     hidden = model.hidden_size
     found: list[Weights] = [Weights("norm", 2 * hidden, split=False)]
-    for cache in model.layers[index]:
+    for cache in layer:
         match cache:
             case Full() | Window() | Cross():
                 found.append(_grouped_attention(config, model, cache.kv_heads, cache.key_dim, cache.value_dim))
@@ -83,9 +102,9 @@ def layer_weights(model: Architecture, index: int) -> list[Weights]:
                 found.extend(_compressed_attention(config, model, cache))
             case _:
                 found.append(_grouped_attention(config, model, cache.kv_heads, cache.key_dim, cache.value_dim))
-    if not model.layers[index] and config.has("num_kv_shared_layers"):  # attends to an earlier layer's cache: queries and output only
+    if not layer and config.has("num_kv_shared_layers"):  # attends to an earlier layer's cache: queries and output only
         found.append(Weights("attention", 2 * hidden * model.heads * model.head_dim))
-    found.extend(_feed_forward(config, model, index))
+    found.extend(_feed_weights(config, hidden, feed))
     if (extra := config.integer("hidden_size_per_layer_input", 0)) > 0:
         found.append(Weights("mlp", 2 * hidden * extra, split=False))
     return found
@@ -177,25 +196,27 @@ def _is_moe(config: ConfigJson, index: int) -> bool:
     return (index + 1) % max(1, config.integer("decoder_sparse_step", 1)) == 0
 
 
-def _feed_forward(config: ConfigJson, model: Architecture, index: int) -> list[Weights]:
-    hidden = model.hidden_size
-    projections = 2 if config.model_type in _UNGATED_TYPES else 3
-    inner = config.integer("intermediate_size", 0) or (4 * hidden if config.model_type in _UNGATED_TYPES else 0)
+def _feed(config: ConfigJson, model: Architecture, index: int) -> _Feed:
+    ungated = config.model_type in _UNGATED_TYPES
+    projections = 2 if ungated else 3
+    inner = config.integer("intermediate_size", 0) or (4 * model.hidden_size if ungated else 0)
     pattern = config.string("hybrid_override_pattern") or [str(kind) for kind in config.listed("layers_block_type")]
     if pattern and config.model_type.startswith("nemotron_h"):
         kind = pattern[index] if index < len(pattern) else ""
-        if kind in ("-", "mlp"):
-            return [Weights("mlp", 2 * hidden * inner)]
-        return _mixture(config, hidden, 2) if kind in ("E", "moe") else []
+        return _Feed(2, kind in ("E", "moe"), inner if kind in ("-", "mlp") else 0)
     if config.has("block_configs"):
-        inner = searched_width(config, index)
-        return [Weights("mlp", projections * hidden * inner)] if inner else []
+        return _Feed(projections, False, searched_width(config, index))
     if _is_moe(config, index):
-        return _mixture(config, hidden, projections) + ([Weights("mlp", 3 * hidden * inner)] if config.flag("enable_moe_block") else [])
+        return _Feed(projections, True, inner if config.flag("enable_moe_block") else 0)
     dense = config.integer("intermediate_size_mlp", 0) or inner
     if config.flag("use_double_wide_mlp") and not model.layers[index]:
         dense *= 2
-    return [Weights("mlp", projections * hidden * dense)] if dense else []
+    return _Feed(projections, False, dense)
+
+
+def _feed_weights(config: ConfigJson, hidden: int, feed: _Feed) -> list[Weights]:
+    found = _mixture(config, hidden, feed.projections) if feed.experts else []
+    return found + ([Weights("mlp", feed.projections * hidden * feed.width)] if feed.width else [])
 
 
 def _mixture(config: ConfigJson, hidden: int, projections: int) -> list[Weights]:

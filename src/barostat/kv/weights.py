@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from barostat.core.units import ceil_div
 from barostat.kv.architecture import Architecture
 from barostat.kv.build_specs import stages
-from barostat.kv.parameters import embedding_weights, layer_weights, ties_embeddings, tower_weights
+from barostat.kv.parameters import decoder_weights, embedding_weights, ties_embeddings, tower_weights
 from barostat.kv.quantization import WeightFormat
 
 # vLLM pads the vocabulary to a multiple of this, and each rank takes an equal part. Source: vLLM 0.32.0, DEFAULT_VOCAB_PADDING_SIZE.
@@ -38,10 +38,11 @@ def weight_bytes(model: Architecture, form: WeightFormat, tp: int, pp: int) -> W
     by_stage: list[int] = []
     largest: dict[str, int] = {}
     ranges = stages(len(model.layers), pp)
+    of_layer = decoder_weights(model)
     for number, layers in enumerate(ranges):
         parts: dict[str, float] = {}
         for index in layers:
-            for weights in layer_weights(model, index):
+            for weights in of_layer[index]:
                 parameters += weights.count
                 parts[weights.component] = parts.get(weights.component, 0.0) + weights.on_rank(tp) * form.bytes_of(weights.component)
         first, last = number == 0, number == len(ranges) - 1
@@ -64,7 +65,7 @@ def module_bytes(model: Architecture, index: int, count: int, form: WeightFormat
     A module is a layer and a projection from two hidden states to one; embedding and head are the model's own.
     """
     low = high = 0.0
-    for weights in layer_weights(model, index):
+    for weights in decoder_weights(model)[index]:
         on_rank = weights.on_rank(tp)
         low += on_rank * form.bytes_of(weights.component)
         high += on_rank * form.plain_bytes
