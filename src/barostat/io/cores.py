@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.pool import Pool
 
 from barostat.judge.outlook import Outlook
-from barostat.judge.trials import Load, Trial, run_trial
+from barostat.judge.trials import Load, MadeOnce, Trial, run_trial
 from barostat.twin.summary import Slo
 
 Progress = Callable[[int, int], None]
@@ -25,7 +25,7 @@ class Cores:
     def __init__(self, load: Load, slo: Slo, cores: int | None = None, on_progress: Progress | None = None) -> None:
         self.stopped = False
         self.cores = cores or _usable_cores()
-        self._load, self._slo = load, slo
+        self._load, self._slo = MadeOnce(load), slo
         self._tell = on_progress or (lambda *_: None)
         self._pool: Pool | None = None
 

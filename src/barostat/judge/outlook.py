@@ -48,9 +48,9 @@ def outlook(outcome: Outcome, usable_blocks: int, slo: Slo, from_s: float, until
     refused = sum(start < one.at_s * NS <= end for one in outcome.rejections)
     length_s = max(until_s - from_s, 1e-9)
     held = running = waiting = 0.0
-    for index, (at, free, runs, waits) in enumerate(outcome.load):
-        following = outcome.load[index + 1][0] if index + 1 < len(outcome.load) else outcome.end_ns
-        overlap = min(following, end) - max(at, start)
+    ends = [at for at, _, _, _ in outcome.load[1:]] + [outcome.end_ns]
+    for (at, free, runs, waits), following in zip(outcome.load, ends, strict=False):
+        overlap = (following if following < end else end) - (at if at > start else start)
         if overlap > 0:
             held += overlap * (usable_blocks - free)
             running += overlap * runs

@@ -20,7 +20,7 @@ from barostat.judge.seen_engine import engine_scrapes
 from barostat.judge.seen_pace import pace_of_log, seen_pace
 from barostat.judge.seen_settings import seen_settings
 from barostat.judge.seen_traffic import NotSeen, seen_traffic
-from barostat.judge.trials import LikeSeen, Trial, fitting_duration_s, run_trial
+from barostat.judge.trials import LikeSeen, MadeOnce, Trial, fitting_duration_s, run_trial
 from barostat.twin.settings import DEFAULT_VERSION, KvGroup, Settings, for_version
 from barostat.twin.summary import Slo
 
@@ -72,8 +72,13 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
     traffic, pace = seen_traffic(window, scrapes), seen_pace(scrapes)
     if isinstance(traffic, NotSeen) or pace is None or not traffic.rate_per_s:
         return ()
+<<<<<<< HEAD
+    duration_s = min(LONGEST_S, fitting_duration_s(traffic))
+    load = MadeOnce(LikeSeen(traffic, duration_s, settings.hash_tokens, settings.max_model_len))
+=======
     pace = pace_of_log(replica.log, scrapes.engine, settings, scrapes) or asked_of_twin(pace, scrapes, settings, traffic)
     load = LikeSeen(traffic, min(LONGEST_S, fitting_duration_s(traffic)), settings.hash_tokens, settings.max_model_len)
+>>>>>>> upstream
     tried = []
     for step, field, value in candidates:
         try:

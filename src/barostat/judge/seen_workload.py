@@ -29,10 +29,10 @@ def rows_like(traffic: SeenTraffic, seed: int, duration_s: float, block_tokens: 
     if traffic.clients is not None:
         count = min(_MOST_ROWS, math.ceil(traffic.rate_per_s * duration_s * _FASTER) + traffic.clients)
         begins, pauses = Dice(seed, "begins"), Dice(seed, "pauses")
-        mean_s = traffic.clients / traffic.rate_per_s
+        mean_s, pause_s = traffic.clients / traffic.rate_per_s, traffic.pause_s
         rows = in_turn(
             [(inputs.draw(), outputs.draw()) for _ in range(count)], traffic.clients,
-            [pauses.exponential(traffic.pause_s) for _ in range(count)], duration_s,
+            [pauses.exponential(pause_s) for _ in range(count)], duration_s,
             [begins.uniform() * min(mean_s, duration_s / 10) for _ in range(traffic.clients)],
         )  # fmt: skip
     else:
@@ -68,14 +68,14 @@ class _Drawn:
         self._buckets = buckets(seen.histogram)
         self._sums = list(accumulate(count for _, _, count in self._buckets))
         self._power, self._spread = seen.inner_power, seen.inner_spread
+        self._middle = 1 / (1 + self._power)
         self._longest = max(1, longest)
         self._dice = dice
 
     def draw(self) -> int:
         """One length, at least 1."""
         low, high, _ = self._buckets[min(len(self._sums) - 1, bisect_left(self._sums, self._dice.uniform() * self._sums[-1]))]
-        middle = 1 / (1 + self._power)
-        length = low + (high - low) * (middle + self._spread * (float(self._dice.uniform() ** self._power) - middle))
+        length = low + (high - low) * (self._middle + self._spread * (float(self._dice.uniform() ** self._power) - self._middle))
         return min(self._longest, max(1, math.ceil(length)))
 
 

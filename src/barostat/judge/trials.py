@@ -21,6 +21,7 @@ from barostat.twin.workload import Spec, make
 _WARMING_SHARE = 0.15
 # Six for the search and six to prove it on (judge/tuning.py).
 _PARTS = 12
+_MOST_KEPT_ROWS = 100_000
 
 
 class Load(Protocol):
@@ -90,6 +91,29 @@ class PartsOf:
     def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
         """From the start to the last arrival; of the whole trace to its last answer."""
         return 0.0, 0.0 if self.whole else _last_arrival_s(rows)
+
+
+class MadeOnce:
+    """A load whose rows are made once for each version, however many settings are tried on them. Mutable: it keeps what it made."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._made: dict[int, list[Row]] = {}
+        self._room = _MOST_KEPT_ROWS
+
+    def rows(self, version: int) -> list[Row]:
+        """The load's rows of that version. Not to be changed: the next trial has the same."""
+        made = self._made.get(version)
+        if made is None:
+            made = self._load.rows(version)
+            if len(made) <= self._room:
+                self._made[version] = made
+                self._room -= len(made)
+        return made
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """As the load says."""
+        return self._load.span_s(rows)
 
 
 @dataclass(frozen=True, slots=True)
