@@ -72,13 +72,9 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
     traffic, pace = seen_traffic(window, scrapes), seen_pace(scrapes)
     if isinstance(traffic, NotSeen) or pace is None or not traffic.rate_per_s:
         return ()
-<<<<<<< HEAD
+    pace = pace_of_log(replica.log, scrapes.engine, settings, scrapes) or asked_of_twin(pace, scrapes, settings, traffic)
     duration_s = min(LONGEST_S, fitting_duration_s(traffic))
     load = MadeOnce(LikeSeen(traffic, duration_s, settings.hash_tokens, settings.max_model_len))
-=======
-    pace = pace_of_log(replica.log, scrapes.engine, settings, scrapes) or asked_of_twin(pace, scrapes, settings, traffic)
-    load = LikeSeen(traffic, min(LONGEST_S, fitting_duration_s(traffic)), settings.hash_tokens, settings.max_model_len)
->>>>>>> upstream
     tried = []
     for step, field, value in candidates:
         try:
