@@ -75,8 +75,7 @@ def decoder_weights(model: Architecture) -> list[list[Weights]]:
     config = ConfigJson(model.text, model.config, "config.json")
     kinds: dict[tuple[Layer, _Feed], list[Weights]] = {}
     found = []
-    for index, layer in enumerate(model.layers):
-        kind = (layer, _feed(config, model, index))
+    for kind in zip(model.layers, _feeds(config, model), strict=True):
         if kind not in kinds:
             kinds[kind] = _layer_weights(config, model, *kind)
         found.append(kinds[kind])
@@ -173,45 +172,49 @@ def _key_dim(cache: State) -> int:
     return max(1, isqrt(per_head))
 
 
-def _is_moe(config: ConfigJson, index: int) -> bool:
-    """True if this layer's feed-forward is a mixture of experts."""
-    experts = config.integer("num_experts", 0)
-    if experts <= 1:
-        return False
+def _moe_layers(config: ConfigJson, layers: int) -> list[bool]:
+    """Which layers' feed-forward is a mixture of experts."""
+    if config.integer("num_experts", 0) <= 1:
+        return [False] * layers
+    everywhere = range(layers)
     types = [str(kind) for kind in config.listed("mlp_layer_types")]
-    if len(types) > index:
-        return types[index] == "sparse"
     listed = config.string("moe_layers_enum")
-    if listed:
-        return str(index) in listed.split(",")
     frequency = config.listed("moe_layer_freq")
-    if len(frequency) > index:
-        return bool(frequency[index])
-    if config.has("expert_layer_period"):
-        return index % max(1, config.integer("expert_layer_period")) == config.integer("expert_layer_offset", 0)
-    if config.has("interleave_moe_layer_step"):
-        return (index + 1) % max(1, config.integer("interleave_moe_layer_step")) == 0
-    if index < config.integer("first_k_dense_replace", 0) or index in config.listed("mlp_only_layers"):
-        return False
-    return (index + 1) % max(1, config.integer("decoder_sparse_step", 1)) == 0
+    if listed:
+        numbers = listed.split(",")
+        found = [str(index) in numbers for index in everywhere]
+    elif config.has("expert_layer_period"):
+        period, offset = max(1, config.integer("expert_layer_period")), config.integer("expert_layer_offset", 0)
+        found = [index % period == offset for index in everywhere]
+    elif config.has("interleave_moe_layer_step"):
+        found = [(index + 1) % max(1, config.integer("interleave_moe_layer_step")) == 0 for index in everywhere]
+    else:
+        dense, only = config.integer("first_k_dense_replace", 0), config.listed("mlp_only_layers")
+        step = max(1, config.integer("decoder_sparse_step", 1))
+        found = [index >= dense and index not in only and (index + 1) % step == 0 for index in everywhere]
+    if not listed:
+        found = [bool(frequency[index]) if index < len(frequency) else found[index] for index in everywhere]
+    return [types[index] == "sparse" if index < len(types) else found[index] for index in everywhere]
 
 
-def _feed(config: ConfigJson, model: Architecture, index: int) -> _Feed:
+def _feeds(config: ConfigJson, model: Architecture) -> list[_Feed]:
     ungated = config.model_type in _UNGATED_TYPES
     projections = 2 if ungated else 3
+    layers = range(len(model.layers))
     inner = config.integer("intermediate_size", 0) or (4 * model.hidden_size if ungated else 0)
     pattern = config.string("hybrid_override_pattern") or [str(kind) for kind in config.listed("layers_block_type")]
     if pattern and config.model_type.startswith("nemotron_h"):
-        kind = pattern[index] if index < len(pattern) else ""
-        return _Feed(2, kind in ("E", "moe"), inner if kind in ("-", "mlp") else 0)
+        kinds = [pattern[index] if index < len(pattern) else "" for index in layers]
+        return [_Feed(2, kind in ("E", "moe"), inner if kind in ("-", "mlp") else 0) for kind in kinds]
     if config.has("block_configs"):
-        return _Feed(projections, False, searched_width(config, index))
-    if _is_moe(config, index):
-        return _Feed(projections, True, inner if config.flag("enable_moe_block") else 0)
+        return [_Feed(projections, False, searched_width(config, index)) for index in layers]
     dense = config.integer("intermediate_size_mlp", 0) or inner
-    if config.flag("use_double_wide_mlp") and not model.layers[index]:
-        dense *= 2
-    return _Feed(projections, False, dense)
+    wide = 2 if config.flag("use_double_wide_mlp") else 1
+    beside = inner if config.flag("enable_moe_block") else 0
+    return [
+        _Feed(projections, True, beside) if moe else _Feed(projections, False, dense if layer else wide * dense)
+        for moe, layer in zip(_moe_layers(config, len(model.layers)), model.layers, strict=True)
+    ]
 
 
 def _feed_weights(config: ConfigJson, hidden: int, feed: _Feed) -> list[Weights]:
