@@ -101,7 +101,7 @@ def rows_of(workload: Workload, rate_per_s: float, seed: int) -> list[Row]:
 
 def capacity_per_s(workload: Workload, settings: Settings, pace: LinearPace) -> float:
     """Requests of these lengths per second that the twin serves when there are always more."""
-    rows = [replace(row, arrival_s=0.0) for row in rows_of(workload, 10.0, 0)[:200]]
+    rows = [row._replace(arrival_s=0.0) for row in rows_of(workload, 10.0, 0)[:200]]
     outcome = simulate(settings, rows, pace)
     return len(rows) / (outcome.end_ns / 1e9)
 
@@ -114,7 +114,7 @@ def forecast(settings: Settings, rows: Sequence[Row], pace: LinearPace) -> dict[
 
 
 def _late(rows: Sequence[Row], dice: random.Random) -> list[Row]:
-    return [replace(row, arrival_s=row.arrival_s + dice.uniform(0.0, ARRIVAL_VARIES_S)) for row in rows]
+    return [row._replace(arrival_s=row.arrival_s + dice.uniform(0.0, ARRIVAL_VARIES_S)) for row in rows]
 
 
 def _varied(pace: LinearPace, dice: random.Random) -> LinearPace:

@@ -18,7 +18,7 @@ import random
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ def real(load: Load) -> tuple[int, float] | None:
     case: dict[str, Any] = {
         "settings": {name: getattr(load.settings, name) for name in Settings.__slots__ if name not in ("groups", "behaviour")},
         "groups": [[group.block_tokens, group.window_tokens] for group in load.settings.groups],
-        "rows": [{**asdict(row), "arrival_s": row.arrival_s / load.step_s, "prompt_token_ids": _tokens(row)} for row in rows],
+        "rows": [{**row._asdict(), "arrival_s": row.arrival_s / load.step_s, "prompt_token_ids": _tokens(row)} for row in rows],
         "steps": round(steps) + 1000,
         "timed": True,
     }

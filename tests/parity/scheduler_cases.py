@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import asdict
 from typing import Any
 
 from barostat.core.units import ceil_div
@@ -99,7 +98,7 @@ def as_json(settings: Settings, rows: list[Row], steps: int) -> dict[str, Any]:
     return {
         "settings": plain,
         "groups": [[group.block_tokens, group.window_tokens, group.chunk_tokens, _state(settings, group)] for group in settings.groups],
-        "rows": [{**asdict(row), "prompt_token_ids": list(row.prompt_token_ids or ())} for row in rows],
+        "rows": [{**row._asdict(), "prompt_token_ids": list(row.prompt_token_ids or ())} for row in rows],
         "steps": steps,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from barostat.judge.outlook import Outlook, outlook
@@ -86,7 +86,7 @@ class PartsOf:
         begin_s = start + (version % _PARTS) * length_s
         last = version % _PARTS == _PARTS - 1
         found = [row for row in self.trace if begin_s <= row.arrival_s and (last or row.arrival_s < begin_s + length_s)]
-        return [replace(row, arrival_s=row.arrival_s - begin_s) for row in found]
+        return [row._replace(arrival_s=row.arrival_s - begin_s) for row in found]
 
     def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
         """From the start to the last arrival; of the whole trace to its last answer."""
@@ -178,7 +178,7 @@ def _capped(rows: list[Row], input_cap: int | None, output_cap: int | None) -> t
             continue
         output = row.output_tokens if output_cap is None else min(row.output_tokens, output_cap)
         arrival_s = row.arrival_s
-        passed.append(replace(row, arrival_s=arrival_s, output_tokens=output, after_id=after))
+        passed.append(row._replace(arrival_s=arrival_s, output_tokens=output, after_id=after))
     return passed, refused
 
 

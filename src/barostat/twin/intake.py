@@ -8,7 +8,8 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import itemgetter
 
 from barostat.twin.content import Contents
 from barostat.twin.request import Request, Row
@@ -44,10 +45,10 @@ class Intake:
         self._behind: dict[str, list[tuple[int, Row]]] = {}  # request -> rows that wait for its end, with their place among all rows
         for place, row in enumerate(rows):
             if row.after_id is None:
-                timed.append((arrival_ns(row), row))
+                timed.append((round(row.arrival_s * NS), row))
             else:
                 self._behind.setdefault(row.after_id, []).append((place, row))
-        timed.sort(key=_when)
+        timed.sort(key=itemgetter(0))
         self._rows = deque(timed)
         self._due: list[tuple[int, int, Row]] = []  # a heap of those whose turn has come
         self._limited = settings.max_queued_requests is not None or settings.max_queued_tokens is not None
@@ -74,7 +75,10 @@ class Intake:
                 row = self._rows.popleft()[1]
             else:
                 row = heapq.heappop(self._due)[2]
-            self._look()
+            if self._due:
+                self._look()
+            else:
+                self.next_ns = self._rows[0][0] if self._rows else None
             output = row.output_tokens
             if self._limited or row.input_tokens + output > longest:
                 output = self._output_limit(row)
@@ -102,7 +106,7 @@ class Intake:
         for place, row in self._behind.pop(request_id, ()):
             arrives_ns = at_ns + max(arrival_ns(row), least_ns)
             if arrives_ns <= row.latest_s * NS:
-                known = replace(row, arrival_s=arrives_ns / NS, after_id=None)
+                known = row._replace(arrival_s=arrives_ns / NS, after_id=None)
                 heapq.heappush(self._due, (arrives_ns, place, known))
                 self._look()
 
@@ -141,7 +145,3 @@ class Intake:
             shared_keys=tuple(shared),
             groups=len(self._settings.groups),
         )
-
-
-def _when(timed: tuple[int, Row]) -> int:
-    return timed[0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from barostat.twin.intake import Intake
-from barostat.twin.leap_state import LeapState, Mode, Mover
+from barostat.twin.leap_state import DECODE, ENDING, LeapState, Mover
 from barostat.twin.leap_walk import Plan, plan_running, squeeze_running, walk_running
 from barostat.twin.outcome import DRY, Life, Outcome
 from barostat.twin.pace import EverySteps, Pace, attended
@@ -39,7 +39,6 @@ class Leaps:
         self._prompts_count = settings.max_queued_tokens is not None  # the front end refuses by the prompts that are not through
         self._through_prefill = 0
         self._dry = 0
-        self._watermark_blocks = settings.watermark_blocks
         self._running_limit = settings.running_limit
         self._dry_steps = settings.dry_steps
         self._async = settings.async_scheduling
@@ -60,7 +59,7 @@ class Leaps:
             if not (quiet and self._leap()) and not self._step():
                 break
         for mover in (*state.running.values(), *state.waiting.everyone()):
-            if mover.mode is Mode.DECODE:
+            if mover.mode is DECODE:
                 mover.tokens = mover.base + state.clock + 1
             mover.life.output_tokens = mover.tokens - mover.prompt
         outcome.steps, outcome.end_ns = len(outcome.load), state.last_end_ns
@@ -120,8 +119,9 @@ class Leaps:
         self._dry = 0
         self._in_flight = self._async
         ending, self._ending = self._ending, []
-        state.clock = clock - 1
-        self._end_decoding(now)
+        if clock - 1 in ends:
+            state.clock = clock - 1
+            self._end_decoding(now)
         state.clock, self._now_ns, state.last_end_ns = clock, now, now
         if not self._async:
             ending, self._ending = self._ending, []
@@ -171,14 +171,13 @@ class Leaps:
 
     def _admit(self, plan: Plan, limit: int) -> None:
         settings, state, outcome = self._settings, self._state, self._outcome
-        waiting, pool, size = state.waiting, state.pool, state.size
-        longest, most = settings.max_model_len, self._running_limit
+        waiting, running, size, most = state.waiting, state.running, state.size, self._running_limit
         self._blocked = True
         while waiting:
             if plan.budget <= 0:
                 self._blocked = False
                 break
-            if len(state.running) >= most:
+            if len(running) >= most:
                 break
             mover = waiting.first()
             hit = state.find(mover)
@@ -191,15 +190,10 @@ class Leaps:
                 break
             if count > plan.budget:
                 count = plan.budget
-            slots = min(hit * size + count, longest)
-            watermark = self._watermark_blocks if state.running else 0
-            if state.need(mover, min(tokens, longest) if settings.reserve_full_isl else slots, hit) + watermark > pool.free:
+            reached = hit * size + count
+            if not state.admit(mover, hit, reached, tokens if settings.reserve_full_isl else reached):
                 break
             waiting.take()
-            state.adopt(mover, hit)
-            state.grow(mover, -(-slots // size) - hit)
-            state.admit(mover, hit * size)
-            state.remember(mover, hit * size + count)
             plan.chunks.append((mover, count))
             plan.budget -= count
             life = mover.life
@@ -217,22 +211,9 @@ class Leaps:
         """The step runs: its load is noted, its tokens reach their requests."""
         state, outcome = self._state, self._outcome
         clock = state.clock
-        kv = state.base_sum + state.decodes * (clock + 1)
-        for mover in plan.held_back:
-            kv -= mover.base + clock + 1
-        prefill, single, tokens, pairs = 0, decodes, decodes, 0
-        for mover, count in plan.chunks:
-            reached = mover.computed + count
-            kv += reached
-            tokens += count
-            if count == 1 and reached == mover.tokens:
-                single += 1
-            else:
-                prefill += count
-                pairs += attended(count, reached)
-        end = self._now_ns + (self._each_ns or self._pace.step_ns(prefill, single, kv, pairs))
+        end = self._now_ns + (self._each_ns or self._step_ns(plan, decodes))
         outcome.request_steps += decodes + len(plan.chunks)
-        outcome.scheduled_tokens += tokens
+        outcome.scheduled_tokens += decodes
         outcome.load.append((self._now_ns, state.pool.free, len(state.running), len(state.waiting)))
         if decodes:
             self._dry = 0
@@ -244,19 +225,38 @@ class Leaps:
         if regular:
             gaps, gap = outcome.gaps, end - state.last_end_ns
             gaps[gap] = gaps.get(gap, 0) + regular
-        self._end_decoding(end)
+        if clock in state.ends:
+            self._end_decoding(end)
         for mover, count in plan.chunks:
+            outcome.scheduled_tokens += count
             mover.computed += count
             if mover.computed == mover.tokens:
                 self._sample(mover, end)
         state.clock = clock + 1
         self._now_ns = state.last_end_ns = end
 
+    def _step_ns(self, plan: Plan, decodes: int) -> int:
+        """How long the step takes."""
+        clock = self._state.clock
+        kv = self._state.base_sum + self._state.decodes * (clock + 1)
+        for mover in plan.held_back:
+            kv -= mover.base + clock + 1
+        prefill, single, pairs = 0, decodes, 0
+        for mover, count in plan.chunks:
+            reached = mover.computed + count
+            kv += reached
+            if count == 1 and reached == mover.tokens:
+                single += 1
+            else:
+                prefill += count
+                pairs += attended(count, reached)
+        return self._pace.step_ns(prefill, single, kv, pairs)
+
     def _end_decoding(self, end: int) -> None:
         """Those whose last token this step computes have it."""
         state, clock = self._state, self._state.clock
-        for mover in state.ends.pop(clock, ()):
-            if mover.end_clock == clock and mover.mode is Mode.DECODE:
+        for mover in state.ends.pop(clock):
+            if mover.end_clock == clock and mover.mode is DECODE:
                 state.stop_decoding(mover)
                 mover.computed += 1
                 self._finish(mover, end)
@@ -290,7 +290,7 @@ class Leaps:
             state.start_decoding(mover, state.clock + 1)
 
     def _finish(self, mover: Mover, end: int) -> None:
-        mover.mode = Mode.ENDING
+        mover.mode = ENDING
         mover.tokens = mover.prompt + mover.limit
         mover.life.finished_ns = end
         mover.life.output_tokens = mover.limit
@@ -305,8 +305,8 @@ class Leaps:
             ending.sort(key=_admission)
         for mover in ending:
             intake.finished(mover.name, mover.life.finished_ns or 0)
-            if mover.mode is Mode.ENDING:
-                state.release(mover, state.blocks_of(mover.computed), mover.computed // state.size, again=False)
+            if mover.mode is ENDING:
+                state.release(mover, -(-mover.computed // state.size), mover.computed // state.size, again=False)
                 del state.running[mover.seq]
             else:  # preempted while its last token was on its way
                 state.waiting.remove(mover)

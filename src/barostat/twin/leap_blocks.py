@@ -129,18 +129,21 @@ class BlockLeapState(LeapState):
         table.idle = self._array.idle(found) if len(found) else 0
         return len(found)
 
-    def need(self, mover: Mover, tokens: int, hit: int) -> int:
-        """Free blocks that it takes to hold so many tokens: new ones, and those found that nobody holds."""
-        return max(0, -(-tokens // self.size) - hit) + self._tables[mover].idle
-
-    def adopt(self, mover: Mover, hit: int) -> None:
-        """The request holds what was found."""
-        table = self._tables[mover]
+    def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
+        """As for counted blocks; what was found and nobody holds leaves the free list as well."""
+        table, size, longest = self._tables[mover], self.size, self.settings.max_model_len
+        need = max(0, -(-min(reserved, longest) // size) - hit) + table.idle
+        if need + (self._watermark_blocks if self.running else 0) > self._array.free:
+            return False
         if hit:
             self._array.touch(table.found)
         table.blocks = table.found
         table.hashed = hit
         table.found = _NOTHING
+        self.grow(mover, -(-min(reached, longest) // size) - hit)
+        self._run(mover, hit * size)
+        self.remember(mover, reached)
+        return True
 
     def remember(self, mover: Mover, tokens: int) -> None:
         """The blocks that the request has computed of its shared prompt can be found by others."""

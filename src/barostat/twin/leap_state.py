@@ -30,6 +30,9 @@ class Mode(IntEnum):
     ENDING = 3
 
 
+WAITING, PREFILL, DECODE, ENDING = Mode  # looked up in the class, a member costs ten times as much
+
+
 class Mover:
     """A request of the fast form. `computed` counts while it prefills; while it decodes, `base` does."""
 
@@ -50,7 +53,7 @@ class Mover:
         self.computed = 0
         self.base = 0
         self.seq = 0
-        self.mode = Mode.WAITING
+        self.mode = WAITING
         self.end_clock = -1
         self.fresh_clock = -1
         self.lost = 0
@@ -93,6 +96,7 @@ class LeapState:
         self.clock = 0
         self.last_end_ns = 0
         self._admitted = 0
+        self._watermark_blocks = settings.watermark_blocks
 
     def _new_pool(self) -> FreeCount:
         settings = self.settings
@@ -119,17 +123,18 @@ class LeapState:
         """Leading blocks of the waiting request that the prefix cache still has; its last token is left to compute."""
         return mover.chain.left if mover.chain is not None else 0
 
-    def need(self, mover: Mover, tokens: int, hit: int) -> int:
-        """Free blocks that it takes to hold so many tokens, the first `hit` blocks of which were just found."""
-        del mover, hit  # what it found is free as well
-        return -(-tokens // self.size)
-
-    def adopt(self, mover: Mover, hit: int) -> None:
-        """The request holds what was found."""
+    def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
+        """The request runs, last of all, and holds its first `reached` tokens, `hit` blocks of which were just found; if that leaves the
+        watermark free, with room for `reserved` tokens. Else False, and it waits."""
+        size, longest, pool = self.size, self.settings.max_model_len, self._counted
+        if -(-min(reserved, longest) // size) + (self._watermark_blocks if self.running else 0) > pool.free:
+            return False  # what it found is free as well
         if mover.chain is not None:
-            self._counted.reclaim(mover.chain)
+            pool.reclaim(mover.chain)
             mover.chain = None
-        del hit
+        pool.take(-(-min(reached, longest) // size) - hit)
+        self._run(mover, hit * size)
+        return True
 
     def remember(self, mover: Mover, tokens: int) -> None:
         """What the request has computed of its prompt can be found by others from now on."""
@@ -145,13 +150,12 @@ class LeapState:
 
     def computed(self, mover: Mover) -> int:
         """Tokens whose keys and values are there, or on their way, before this step."""
-        return mover.base + self.clock if mover.mode is Mode.DECODE else mover.computed
+        return mover.base + self.clock if mover.mode is DECODE else mover.computed
 
-    def admit(self, mover: Mover, computed: int) -> None:
-        """The request runs, last of all, with so many tokens found in the cache."""
+    def _run(self, mover: Mover, computed: int) -> None:
         self._admitted += 1
         mover.seq = self._admitted
-        mover.mode = Mode.PREFILL
+        mover.mode = PREFILL
         mover.computed = computed
         self.running[mover.seq] = mover
         self.prefills.append(mover)
@@ -159,7 +163,7 @@ class LeapState:
     def start_decoding(self, mover: Mover, clock: int) -> None:
         """From step `clock` on the request computes one token per step, until its limit."""
         left = mover.limit - (mover.tokens - mover.prompt)
-        mover.mode = Mode.DECODE
+        mover.mode = DECODE
         mover.base = mover.computed - clock
         mover.fresh_clock = clock
         mover.end_clock = clock + left - 1
@@ -193,19 +197,19 @@ class LeapState:
         """The request waits again and holds nothing. `granted`: what this very step had given it before it was chosen."""
         mode = mover.mode
         hashed = self._hashed_tokens(mover, granted_tokens) // self.size
-        if mode is Mode.DECODE:
+        if mode is DECODE:
             self.stop_decoding(mover)
             if not mover.starved:
                 mover.last_ns = self.last_end_ns
             self.starved.pop(mover.seq, None)
             mover.starved = False
-        elif mode is Mode.PREFILL:
+        elif mode is PREFILL:
             self.prefills.remove(mover)
         self.release(mover, self.blocks_of(mover.computed) + granted_blocks, hashed, again=True)
         del self.running[mover.seq]
         mover.lost = mover.computed
         mover.computed = 0
-        mover.mode = Mode.WAITING
+        mover.mode = WAITING
         mover.life.preemptions += 1
         self.waiting.put_back(mover)
 
@@ -213,7 +217,7 @@ class LeapState:
         """How far the request's blocks have been offered to the prefix cache. Asynchronous scheduling offers a generated token only
         when it is known, which the one of the step before is not yet."""
         reached = self.computed(mover) + granted
-        if not self.settings.async_scheduling or mover.mode is Mode.PREFILL or mover.starved:
+        if not self.settings.async_scheduling or mover.mode is PREFILL or mover.starved:
             return reached
         return reached - granted if mover.fresh_clock == self.clock else reached - 1
 
@@ -223,7 +227,7 @@ class LeapState:
         for mover in reversed(self.running.values()):
             if not left:
                 return True
-            if mover.mode is not Mode.PREFILL:
+            if mover.mode is not PREFILL:
                 return False
             left -= 1
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from barostat.twin.leap_state import LeapState, Mode, Mover
+from barostat.twin.leap_state import DECODE, ENDING, PREFILL, LeapState, Mover
 
 
 @dataclass(slots=True)
@@ -107,10 +107,10 @@ def walk_running(state: LeapState, limit: int) -> Plan:
     index = 0
     while index < len(order) and plan.budget > 0:
         mover = order[index]
-        if mover.mode is Mode.ENDING:
+        if mover.mode is ENDING:
             index += 1
             continue
-        if mover.mode is Mode.DECODE:
+        if mover.mode is DECODE:
             count, need = 1, int(not (mover.base + clock) % size)
         else:
             count = mover.tokens - mover.computed
@@ -140,11 +140,11 @@ def walk_running(state: LeapState, limit: int) -> Plan:
                 continue
             break
         state.grow(mover, need)
-        if mover.mode is Mode.PREFILL:
+        if mover.mode is PREFILL:
             state.remember(mover, mover.computed + count)
         given[mover] = (count, need)
         plan.budget -= count
         index += 1
-    plan.chunks = [(mover, count) for mover, (count, _) in given.items() if mover.mode is Mode.PREFILL]
-    plan.held_back = [mover for mover in order if mover.mode is Mode.DECODE and mover not in given]
+    plan.chunks = [(mover, count) for mover, (count, _) in given.items() if mover.mode is PREFILL]
+    plan.held_back = [mover for mover in order if mover.mode is DECODE and mover not in given]
     return plan

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One request of a workload. Without ids its prompt shares no prefix with any other.
+class Row(NamedTuple):
+    """One request of a workload. Without ids its prompt shares no prefix with any other. (A tuple: there are many, and it is soon made.)
 
     Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens that one of `hash_ids` stands for.
     `after_id`: the request whose end this one waits for (a client's next, a session's next turn): it arrives `arrival_s` after that end,

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from barostat.core.errors import InputError
-from barostat.twin.dice import Dice
+from barostat.twin.dice import AT_ONCE, Dice
 from barostat.twin.request import Row
 
 _DEFAULTS: dict[str, float] = {
@@ -31,7 +31,6 @@ _KINDS: dict[str, dict[str, float]] = {
     "closed": {"think": 0.0},
 }
 _MOST = 5_000_000
-_AT_A_TIME = 1000
 _MOST_SAID_TOKENS = 1_000_000_000  # in the prompts of all turns: each is a sequence of ids
 # What lies beyond is no traffic: nearly all requests of an hour at a few instants, nearly all tokens in a few requests.
 _WITHIN = {
@@ -139,7 +138,7 @@ def _gaps(cv: float, dice: Dice) -> Iterator[float]:
     while cv != 1:
         yield dice.gamma(shape) / shape
     while True:
-        for thrown in dice.uniforms(_AT_A_TIME):
+        for thrown in dice.uniforms(AT_ONCE):
             yield -math.log1p(-thrown)
 
 

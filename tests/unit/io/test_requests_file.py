@@ -74,7 +74,7 @@ def test_mooncake_is_in_milliseconds_and_blocks_of_512() -> None:
     text = '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]}\n{"timestamp": 3}\n'
     rows, problems = parse_requests(text, "m", 16)
     assert [(row.arrival_s, row.id_tokens) for row in rows] == [(27.482, 512)]
-    assert "1 rows" in problems[0]
+    assert "left out 1 row without" in problems[0]
 
 
 def test_azure_as_it_comes(tmp_path: Path) -> None:

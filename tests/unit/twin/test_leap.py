@@ -76,8 +76,7 @@ def in_closed_loop(rows: list[Row], seed: int) -> list[Row]:
     for place, row in enumerate(rows[clients:], clients):
         before = str(place - clients) if dice.random() < 0.8 else str(dice.randrange(place))
         if dice.random() < 0.9:
-            row = replace(
-                row,
+            row = row._replace(
                 arrival_s=float(dice.choice((0, 0, 0, 1, 7))),
                 after_id=before,
                 latest_s=dice.choice((200.0, float("inf"), float("inf"))),
@@ -94,7 +93,7 @@ def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
         rows = in_closed_loop(rows, seed)
         paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (ByLoad(), 0.004))
         for pace, scale in paces:
-            scaled = [replace(row, arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows]
+            scaled = [row._replace(arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows]
             step_by_step, leaping = Steps(settings, scaled, pace).run(), Leaps(settings, scaled, pace).run()
             for part in step_by_step.__slots__:
                 assert getattr(leaping, part) == getattr(step_by_step, part), f"seed {seed}, {pace}, {part}: {settings}"
@@ -113,7 +112,7 @@ def test_both_forms_come_to_the_same(first: int) -> None:
         settings, rows = workload(seed)
         paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (EverySteps(3), 1e-9), (ByLoad(), 0.004))
         for pace, scale in paces:
-            scaled = [replace(row, arrival_s=row.arrival_s * scale) for row in rows]
+            scaled = [row._replace(arrival_s=row.arrival_s * scale) for row in rows]
             step_by_step, leaping = Steps(settings, scaled, pace).run(), Leaps(settings, scaled, pace).run()
             for part in step_by_step.__slots__:
                 assert getattr(leaping, part) == getattr(step_by_step, part), f"seed {seed}, {pace}, {part}: {settings}"

@@ -40,9 +40,9 @@ def sharing(seed: int) -> tuple[Settings, list[Row]]:
         common = dice.randint(0, count)
         ids = (*dice.choice(chains)[:common], *(1000 * (number + 1) + place for place in range(count - common)))
         if kind == "tokens":
-            shared.append(replace(row, prompt_token_ids=ids))
+            shared.append(row._replace(prompt_token_ids=ids))
         else:
-            shared.append(replace(row, hash_ids=ids, id_tokens=size))
+            shared.append(row._replace(hash_ids=ids, id_tokens=size))
     return settings, shared
 
 
@@ -53,7 +53,7 @@ def test_both_forms_come_to_the_same(first: int) -> None:
         settings, rows = sharing(seed)
         paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (ByLoad(), 0.004))
         for pace, scale in paces:
-            scaled = [replace(row, arrival_s=row.arrival_s * scale) for row in rows]
+            scaled = [row._replace(arrival_s=row.arrival_s * scale) for row in rows]
             step_by_step = Steps(settings, scaled, pace).run()
             leaping = Leaps(settings, scaled, pace, BlockLeapState(settings)).run()
             for part in step_by_step.__slots__:
@@ -72,7 +72,7 @@ def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
         rows = in_closed_loop(rows, seed)
         paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (ByLoad(), 0.004))
         for pace, scale in paces:
-            scaled = [replace(row, arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows]
+            scaled = [row._replace(arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows]
             step_by_step = Steps(settings, scaled, pace).run()
             leaping = Leaps(settings, scaled, pace, BlockLeapState(settings)).run()
             for part in step_by_step.__slots__:

@@ -28,7 +28,8 @@ def test_streams_are_named_and_repeatable() -> None:
 def test_many_throws_are_the_throws_one_by_one() -> None:
     many, single = Dice(5, "lengths"), Dice(5, "lengths")
     means = [float(mean) for mean in range(1, 400)]
-    assert many.uniforms(100) == [single.uniform() for _ in range(100)]
+    for count in (0, 1, 100, 101, 1024, 1025, 5000):
+        assert many.uniforms(count) == [single.uniform() for _ in range(count)]
     assert many.lognormals(means, 0.6) == [single.lognormal(mean, 0.6) for mean in means]
     assert many.lognormals(means, 0.0) == means
     assert many.bits() == single.bits()
