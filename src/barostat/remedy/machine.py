@@ -265,16 +265,17 @@ def _judged(state: State, at: float, judged: Judged) -> Moved:
 
 def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
     """No, for now or for good. Where there is only one way left it is tried again after a rest, but for a claim that is somebody else's."""
-    assert state.waiting is not None
+    waiting = state.waiting
+    assert waiting is not None
     if isinstance(answer, Conflict) and state.claiming:
         return replace(note(state, at, "Superseded", why), superseded=True, waiting=None), (Emit("Superseded", why, warning=True),)
     if isinstance(answer, Failed) and answer.by_change and not state.back:
         state = condition(replace(state, verified="worse"), at, "Verified", "False", why)
     if not (state.back or state.claiming or state.committed):
         return _fail(state, at, why)
-    if state.waiting.attempt >= state.plan.bounds.attempts:
+    if waiting.attempt >= state.plan.bounds.attempts:
         return _end(state, at, "HandedOff", why)
-    return replace(state, waiting=replace(state.waiting, kind="rest", until=at + state.plan.bounds.rest_s)), ()
+    return replace(state, waiting=replace(waiting, kind="rest", until=at + state.plan.bounds.rest_s)), ()
 
 
 def _again(state: State, at: float, why: str) -> Moved:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -22,7 +23,9 @@ def window(at: float = 100.0, **values: float) -> Window:
     return Window("vllm-1", at, {name: made for name, found in points.items() if (made := signal(name, found, "test")) is not None})
 
 
-def promised(cause: Any, change: Change = ARGUMENT, slo: ServiceLevel | None = None, replicas: int = 2, **before: float) -> Promise:
+def promised(
+    cause: Any, before: Mapping[str, float], change: Change = ARGUMENT, slo: ServiceLevel | None = None, replicas: int = 2
+) -> Promise:
     return promise(cause, change, window(**before), slo or ServiceLevel(), replicas=replicas, sustained_s=40.0)
 
 
@@ -36,7 +39,7 @@ def outcome(made: Promise, **after: float) -> str:
 
 @pytest.mark.parametrize("cause", ["slot-bound", "kv-admission-queueing", "prefill-bound", "host-bound"])
 def test_a_queue_is_shorter_and_nothing_is_paid_for_it(cause: str) -> None:
-    made = promised(cause, **LOAD, waiting_requests=20.0, preemptions_per_s=0.0)
+    made = promised(cause, {**LOAD, "waiting_requests": 20.0, "preemptions_per_s": 0.0})
     assert outcome(made, **LOAD, waiting_requests=3.0, preemptions_per_s=0.0) == "better"
     assert outcome(made, **LOAD, waiting_requests=19.0, preemptions_per_s=0.0) == "worse"
     assert outcome(made, **LOAD, waiting_requests=3.0, preemptions_per_s=1.0) == "worse"
@@ -44,27 +47,27 @@ def test_a_queue_is_shorter_and_nothing_is_paid_for_it(cause: str) -> None:
 
 
 def test_a_level_for_first_tokens_is_what_a_queue_is_held_to() -> None:
-    made = promised("slot-bound", slo=ServiceLevel(ttft_p99_seconds=2.0), **LOAD, waiting_requests=20.0, ttft_p99_s=9.0)
+    made = promised("slot-bound", {**LOAD, "waiting_requests": 20.0, "ttft_p99_s": 9.0}, slo=ServiceLevel(ttft_p99_seconds=2.0))
     assert outcome(made, **LOAD, waiting_requests=19.0, ttft_p99_s=1.5) == "better"
 
 
 @pytest.mark.parametrize("cause", ["bad-config", "host-oom", "kv-pool-too-small", "gpu-oom"])
 def test_what_did_not_serve_answers(cause: str) -> None:
-    made = promised(cause, scrape_ok=0.0)
+    made = promised(cause, {"scrape_ok": 0.0})
     assert outcome(made, scrape_ok=1.0, health_ok=1.0, replicas_wanted=1.0, pod_crash_looping=0.0) == "better"
     assert outcome(made, scrape_ok=0.0, health_ok=0.0, replicas_wanted=1.0, pod_crash_looping=0.0) == "worse"
     assert outcome(made, replicas_wanted=1.0) == "inconclusive"
 
 
 def test_what_ends_again_and_again_and_serves_between_stays_up_under_its_load() -> None:
-    made = promised("host-oom", **LOAD, pod_restarts=3.0)
+    made = promised("host-oom", {**LOAD, "pod_restarts": 3.0})
     assert outcome(made, **LOAD, pod_restarts=0.0) == "better"
     assert outcome(made, **LOAD, pod_restarts=4.0) == "worse"
     assert outcome(made, **{**LOAD, "arrivals_per_s": 1.0}, pod_restarts=0.0) == "inconclusive"
 
 
 def test_one_that_hung_gives_tokens() -> None:
-    made = promised("hung-engine", **{**LOAD, "generation_tokens_per_s": 0.0, "arrivals_per_s": 0.0})
+    made = promised("hung-engine", {**LOAD, "generation_tokens_per_s": 0.0, "arrivals_per_s": 0.0})
     assert outcome(made, **LOAD, replicas_wanted=1.0) == "better"
     assert outcome(made, **{**LOAD, "generation_tokens_per_s": 0.0}, replicas_wanted=1.0) == "worse"
 
@@ -72,7 +75,7 @@ def test_one_that_hung_gives_tokens() -> None:
 def test_replicas_that_share_with_one_more_may_each_give_fewer_tokens() -> None:
     more = Change("replicas", "replicas", "2", "3")
     before = {**LOAD, "preemptions_per_s": 2.0, "itl_mean_s": 0.2, "kv_usage_ratio": 0.99}
-    made = promised("kv-preemption-thrash", more, **before)
+    made = promised("kv-preemption-thrash", before, more)
     shared = {name: value * 2 / 3 for name, value in LOAD.items() if name.endswith("_per_s")}
     calm = {"preemptions_per_s": 0.0, "itl_mean_s": 0.1, "kv_usage_ratio": 0.7}
     assert outcome(made, **shared, **calm) == "better"
