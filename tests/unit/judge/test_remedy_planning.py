@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from barostat.core.change import Change
-from barostat.core.diagnosis import NextStep
+from barostat.core.diagnosis import NextStep, Report
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits
 from barostat.io import bundle
 from barostat.judge.diagnose import diagnose
+from barostat.judge.recording import Recording
 from barostat.judge.remedy_facts import facts, rollout_age_s
 from barostat.judge.remedy_plan import NoPlan, Planned, Wish, plan_for, rollback_plan
 from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision
@@ -27,10 +29,16 @@ BUNDLES = Path(__file__).resolve().parents[2] / "data" / "bundles"
 ARGS = ["/models/tiny", "--max-model-len", "4096"]
 
 
-def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int = 2, **metadata: Any) -> Seen:
+@cache
+def diagnosed(name: str) -> tuple[Recording, Report]:
     recording = bundle.read(BUNDLES / name)
+    return recording, diagnose(recording)
+
+
+def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int = 2, **metadata: Any) -> Seen:
+    recording, report = diagnosed(name)
     labels = {"app": "vllm"}
-    container = {"name": "vllm", "args": ARGS, "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    container = {"name": "vllm", "args": [*ARGS], "resources": {"limits": {"nvidia.com/gpu": "1"}}}
     template: dict[str, Any] = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
     home = {
         "apiVersion": "apps/v1",
@@ -65,7 +73,7 @@ def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int 
         "horizontalpodautoscalers": [],
         "configmaps": [],
     }
-    return Seen(recording.at, home, recording, diagnose(recording), json.loads(json.dumps(lists)), lacking=())
+    return Seen(recording.at, home, recording, report, json.loads(json.dumps(lists)), lacking=())
 
 
 def planned(seen: Seen, **wish: Any) -> Planned:
@@ -75,9 +83,13 @@ def planned(seen: Seen, **wish: Any) -> Planned:
     return found
 
 
+@cache
+def chosen_by_the_twin() -> Planned:
+    return planned(scene())
+
+
 def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
-    seen = scene()
-    found = planned(seen)
+    seen, found = scene(), chosen_by_the_twin()
     plan = found.plan
     assert (plan.lever, plan.change.name, plan.strategy, plan.cause) == (
         "max-num-active-seqs", "--max-num-active-seqs", "spare", "kv-preemption-thrash",
@@ -93,14 +105,14 @@ def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
 
 
 def test_without_a_card_it_refuses_or_goes_in_place() -> None:
-    seen = scene(gpus="2")
-    refused = plan_for(seen, Wish("vllm-1"), None)
+    seen, fewer = scene(gpus="2"), "max-num-active-seqs=8"
+    refused = plan_for(seen, Wish("vllm-1", fewer), None)
     assert isinstance(refused, NoPlan)
     assert "no node takes a spare" in refused.why
     assert "--in-place" in refused.why
-    assert planned(seen, in_place=True).plan.strategy == "in-place"
+    assert planned(seen, lever=fewer, in_place=True).plan.strategy == "in-place"
     kept = ServingLimits(LimitsSpec(remedy=RemedyLimits(floor_replicas=2)))
-    floor = plan_for(seen, Wish("vllm-1", in_place=True), kept)
+    floor = plan_for(seen, Wish("vllm-1", fewer, in_place=True), kept)
     assert isinstance(floor, NoPlan)
     assert "the floor is 2" in floor.why
 
@@ -118,7 +130,7 @@ def test_what_was_asked_for_is_planned() -> None:
 
 def test_the_level_of_the_limits_is_what_has_to_hold() -> None:
     limits = ServingLimits(LimitsSpec(slo=ServiceLevel(ttft_p99_seconds=2.0, itl_p99_seconds=0.2)))
-    expects = planned(scene(), limits=limits).plan.expectation.expects
+    expects = planned(scene(), lever="max-num-seqs=16", limits=limits).plan.expectation.expects
     assert ("itl_p99_s", "below", 0.2) in [(found.signal, found.want, found.bound) for found in expects]
 
 
@@ -147,8 +159,8 @@ def test_nothing_is_done_to_the_healthy() -> None:
     ],
 )
 def test_what_is_around_can_forbid_it(lists: dict[str, Any], check: str) -> None:
-    seen = scene()
-    plan = planned(seen).plan
+    seen, plan = scene(), chosen_by_the_twin().plan
+    assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ()
     seen.lists |= lists
     against = refusals(facts(seen, plan, (), RemedyLimits()), plan)
     assert check in {told.partition(":")[0] for told in against}
@@ -156,7 +168,7 @@ def test_what_is_around_can_forbid_it(lists: dict[str, Any], check: str) -> None
 
 def test_a_disruption_budget_forbids_going_in_place() -> None:
     seen = scene(gpus="2")
-    plan = planned(seen, in_place=True).plan
+    plan = planned(seen, lever="max-num-active-seqs=8", in_place=True).plan
     seen.lists["poddisruptionbudgets"] = [{"spec": {"selector": {"matchLabels": {"app": "vllm"}}, "minAvailable": 2}}]
     assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ("disruption-budget: the disruption budget asks for 2, 1 would serve",)
 
@@ -219,8 +231,7 @@ def test_a_stuck_rollout_is_undone_by_its_template_and_one_that_gets_on_is_left(
 
 
 def test_what_could_not_be_read_is_no_permission() -> None:
-    seen = scene()
-    plan = planned(seen).plan
+    seen, plan = scene(), chosen_by_the_twin().plan
     del seen.lists["poddisruptionbudgets"]
     seen.unread["poddisruptionbudgets"] = "cannot list poddisruptionbudgets.policy in chat"
     assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == (
@@ -230,7 +241,7 @@ def test_what_could_not_be_read_is_no_permission() -> None:
 
 
 def test_an_owner_and_another_change_forbid_it() -> None:
-    plan = planned(scene()).plan
+    plan = chosen_by_the_twin().plan
     helm = scene(annotations={"meta.helm.sh/release-name": "chat"})
     claimed = scene(annotations={"barostat.dev/claim": "other#1#x"})
     assert [told.partition(":")[0] for told in refusals(facts(helm, plan, (), RemedyLimits()), plan)] == ["no-owner"]
@@ -250,7 +261,7 @@ def test_a_change_in_force_is_taken_back_whatever_the_cause_is() -> None:
 
 
 def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_answer() -> None:
-    done = replace(planned(scene()).plan, change=Change("pod-spec", "memory", "2Gi (request 1Gi)", "4Gi"))
+    done = replace(chosen_by_the_twin().plan, change=Change("pod-spec", "memory", "2Gi (request 1Gi)", "4Gi"))
     seen = scene("healthy-idle")
     seen.home["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "4Gi"}, "requests": {"memory": "4Gi"}}
     seen.lists["nodes"][0]["status"]["allocatable"]["memory"] = "64Gi"
@@ -263,7 +274,7 @@ def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_a
 
 def test_what_was_worse_is_not_tried_again_by_itself() -> None:
     seen = scene()
-    first = planned(seen).plan
+    first = chosen_by_the_twin().plan
     worse = State(first, phase="RolledBack", verified="worse", why="worse: preemptions_per_s 2")
     found = plan_for(seen, Wish("vllm-2"), None, (worse,))
     assert isinstance(found, Planned)
@@ -271,10 +282,9 @@ def test_what_was_worse_is_not_tried_again_by_itself() -> None:
     assert any("incident vllm-1 took it back" in told for told in found.passed_over)
     late = replace(worse, verified=None)
     other = replace(worse, plan=replace(first, template="another"))
-    for earlier in (late, other):
-        again = plan_for(seen, Wish("vllm-2"), None, (earlier,))
-        assert isinstance(again, Planned)
-        assert again.plan.change == first.change
+    again = plan_for(seen, Wish("vllm-2"), None, (late, other))
+    assert isinstance(again, Planned)
+    assert again.plan.change == first.change
 
 
 def test_a_value_may_be_given_for_a_change_of_the_pod() -> None:
