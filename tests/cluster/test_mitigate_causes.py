@@ -104,6 +104,7 @@ def bad_twins(space: Workspace, *bad: str, good: tuple[str, ...] = (), replicas:
 def test_a_bad_deploy_is_rolled_back(space: Workspace) -> None:
     bad_twins(space, good=("--max-num-active-seqs", "8"))
     space.wait_ready("deploy/twin")
+    space.until("only the bad ones are there", lambda: len(space.pods()) == 2)
     load = Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=4.0)
     with Background(space.url("twin"), load) as traffic:
         space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
@@ -136,12 +137,13 @@ def test_a_deploy_that_is_stuck_is_undone_and_nobody_who_serves_is_touched(space
 
 @pytest.mark.long
 def test_a_pool_that_is_too_small_to_start_gets_a_length_that_fits(space: Workspace) -> None:
-    flags = ("--kv-blocks", "32", "--start-time", "2")
-    space.apply(workloads.twin(replicas=2, flags=flags, serve=("--max-model-len", "4096")))
+    flags = ("--gpu", "L4", "--step-time", "0.02", "--start-time", "2")
+    space.apply(workloads.twin(replicas=2, flags=flags, serve=("--max-model-len", "40960")))
     space.until("both loop", lambda: sum(map(loops, space.pods("app=twin"))) == 2, within_s=150)
     assert mitigate(space, "--autonomy", "act", *QUICK) == 0
     incident = the_one(space)
     assert (incident["cause"], incident["plan"]["change"]["name"]) == ("kv-pool-too-small", "--max-model-len")
+    assert engine(space, "twin")["args"][-2:] == ["--max-model-len", "26944"]
     space.wait_ready("deploy/twin")
     nothing_of_ours_is_left(space)
 

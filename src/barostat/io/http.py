@@ -105,11 +105,18 @@ async def _receive(response: httpx.Response, received: list[bytes], max_bytes: i
     return ""
 
 
+_UNFINISHED = (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+
+
 def failure_of(error: httpx.HTTPError) -> Failure:
     """What a broken exchange means, as a sentence that goes on from the address."""
     causes = list(_chain(error))
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return Failure("tls", _tls(next(cause for cause in causes if isinstance(cause, ssl.SSLError))))
+    # That the handshake waits for more bytes is no error of its own: it is in the chain of every one that takes too long.
+    refused = [cause for cause in causes if isinstance(cause, ssl.SSLError) and not isinstance(cause, _UNFINISHED)]
+    if refused:
+        return Failure("tls", _tls(refused[0]))
+    if any(isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError) for cause in causes):
+        return Failure("reset", "closed the connection in the TLS handshake")
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return Failure("no-name", "has a host name that does not resolve; check the name, or the DNS of this machine")
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):

@@ -26,7 +26,12 @@ _STRATEGIES = {
 
 def plan_text(plan: Plan, replica: ReplicaReport) -> str:
     """What will be done, why, how, and what will prove it."""
-    proof = [f"{found.signal} {found.want} {found.bound:g}" for found in plan.expectation.expects if found.essential]
+    promises = [f"{found.signal} {found.want} {found.bound:g}" for found in plan.expectation.expects if found.essential]
+    proof = f"{'; '.join(promises)}, for {plan.expectation.sustained_s:.0f} s under the load of now"
+    undo = "the same steps backwards, until home's template is written"
+    if plan.strategy == "stuck-rollout":
+        proof = f"all {plan.replicas} replicas of the version before stand Ready in rotation"
+        undo = f"barostat rollback {plan.id}: the rollout begins again"
     lines = [
         f"plan {plan.id}",
         f"  target    {plan.target}, {plan.replicas} replicas, {plan.serving} serve",
@@ -35,8 +40,8 @@ def plan_text(plan: Plan, replica: ReplicaReport) -> str:
         f"  because   {plan.because}",
         f"  how       {_STRATEGIES[plan.strategy]}",
         f"            at least {plan.kept_in_rotation} in rotation; {plan.starts} engine starts, {len(program(plan))} steps",
-        f"  proof     {'; '.join(proof)}, for {plan.expectation.sustained_s:.0f} s under the load of now",
-        "  undo      the same steps backwards, until home's template is written",
+        f"  proof     {proof}",
+        f"  undo      {undo}",
     ]
     return "\n".join(lines)
 

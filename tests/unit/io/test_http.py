@@ -8,6 +8,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -142,6 +143,31 @@ def test_a_plain_server_asked_for_tls_says_so() -> None:
         found = _ask(f"https://localhost:{port}")
     assert isinstance(found, Failure)
     assert found == Failure("tls", "does not speak TLS; try http:// instead of https://")
+
+
+@pytest.mark.parametrize(("waits", "kind"), [(True, "time-out"), (False, "reset")])
+def test_a_handshake_that_comes_to_nothing_may_come_to_something_later(waits: bool, kind: str) -> None:
+    with socket.create_server(("localhost", 0)) as server:
+        taken: list[socket.socket] = []
+
+        def take() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                if waits:
+                    taken.append(connection)
+                else:
+                    connection.recv(4096)
+                    connection.close()
+
+        threading.Thread(target=take, daemon=True).start()
+        found = _ask(f"https://localhost:{server.getsockname()[1]}")
+        for connection in taken:
+            connection.close()
+    assert isinstance(found, Failure)
+    assert found.kind == kind, found
 
 
 @pytest.fixture(scope="module")
