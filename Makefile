@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long check fix vllm prometheus cluster cluster-down cluster-binaries lock docs clean explore
+# Each worker of pytest loads all tests: from compiled code, which is therefore kept, in half the time.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"

@@ -357,6 +357,8 @@ def plain(world: World) -> World:
         stray = None if dead else stray
     epochs = {world.epoch, world.record_epoch}
     epochs |= {found.epoch for found in (claim, stray.claim if stray else None) if found is not None}
+    if stray is world.stray and max(epochs) == len(epochs) - 1:
+        return world
     rank = {epoch: number for number, epoch in enumerate(sorted(epochs))}
     return world._replace(
         epoch=rank[world.epoch],

@@ -133,7 +133,7 @@ def test_ray_and_old_worker_prefixes_are_undone() -> None:
 
 
 @given(st.binary(max_size=3000))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_any_bytes_are_read_without_an_error(blob: bytes) -> None:
     lines = blob.decode("utf-8", errors="replace").split("\n")
     found = digest(lines, source="x")
@@ -161,7 +161,7 @@ _WORDS = st.sampled_from(
 
 
 @given(st.lists(st.lists(_WORDS, max_size=4).map("".join), max_size=30))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_torn_and_mixed_lines_are_read_without_an_error(lines: list[str]) -> None:
     found = digest(lines, source="x")
     for made in found.signals(AT).values():

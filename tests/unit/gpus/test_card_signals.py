@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from barostat.core.signal import Signal
@@ -155,7 +155,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(KINDS), st.text(max_size=300) | ROWS.map(lambda rows: "\n".join(", ".join(row) for row in rows)))
 def test_no_text_makes_a_reader_raise(kind: str, text: str) -> None:
     output = read(kind, text, pod="p")
@@ -163,7 +162,6 @@ def test_no_text_makes_a_reader_raise(kind: str, text: str) -> None:
     assert output.cards or output.problems or not text.strip() or kind == "nvidia-smi.csv"
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(["amd-smi.json", "rocm-smi.json"]), JSON)
 def test_no_json_makes_a_reader_raise(kind: str, document: object) -> None:
     output = read(kind, json.dumps(document))

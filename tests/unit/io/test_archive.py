@@ -143,7 +143,7 @@ def test_wherever_an_archive_ends_what_came_before_is_given_and_the_end_is_told(
 
 
 @given(st.binary(max_size=3000), st.booleans())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_bytes_at_all_raise_anything_but_a_clear_error(tmp_path: Path, content: bytes, packed: bool) -> None:
     path = tmp_path / "b.tar"
     path.write_bytes(gzip.compress(content) if packed else content)

@@ -286,7 +286,7 @@ def test_loose_pods_are_a_bundle(tmp_path: Path) -> None:
     assert [replica.name for replica in bundle.read(tmp_path / "pods.json").replicas] == ["vllm-0"]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(sorted({*WHOLE, "kubernetes/pods.json"} - {"bundle.yaml"})), st.binary(max_size=300), min_size=1, max_size=4

@@ -79,7 +79,7 @@ _REPLICA = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(_REPLICA, min_size=1, max_size=3, unique_by=lambda replica: replica.name), _INSTANT)
 def test_any_recording_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, replicas: list[ReplicaRecording], at: float) -> None:
     path = tmp_path_factory.mktemp("w") / "b.tar.gz"

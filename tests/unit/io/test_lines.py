@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from barostat.io.lines import CHUNK_BYTES, MAX_LINE_CHARS, NotText, lines
@@ -15,7 +15,6 @@ def _lines(content: bytes) -> list[str]:
     return list(lines(io.BytesIO(content)))
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n\ufeff\0", exclude_categories=["Cc"]), max_size=40), max_size=20)
 )

@@ -43,7 +43,7 @@ def test_no_line_quotes_a_prompt(line: str) -> None:
         assert word not in cleaned
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=100)
 @given(st.sampled_from(QUOTING[:5] + QUOTING[8:11]), st.text(st.characters(codec="utf-8"), max_size=30))
 def test_whatever_the_prompt_is_it_does_not_come_through(line: str, said: str) -> None:
     prompt = f"{said} Mathilda {said}"

@@ -186,7 +186,7 @@ FORMS = st.sampled_from(("list", "joined", "script", "command", "config"))
     value=st.integers(1, 9999) | st.none(),
     kept_here=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 def test_what_is_resolved_differs_in_that_setting_only(
     given_values: dict[str, int], extra: list[str], form: str, name: str, value: int | None, *, kept_here: bool
 ) -> None:
@@ -240,7 +240,7 @@ SCALARS = (
 
 
 @given(st.dictionaries(KEYS, SCALARS, max_size=5), KEYS, SCALARS | st.none(), st.sampled_from(["\n", "\r\n"]), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 def test_a_config_file_is_read_back_with_that_value(entries: dict[str, Any], key: str, value: Any, ending: str, whole: bool) -> None:
     text = "# head\n" + "".join(yaml.safe_dump({one: held}, width=1000) for one, held in entries.items())
     text = (text if whole else text.rstrip("\n")).replace("\n", ending)

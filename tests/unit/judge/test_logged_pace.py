@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+from functools import cache
 
 import pytest
 
@@ -30,6 +31,7 @@ def _rows() -> list[Row]:
     return decodes + long + mixed
 
 
+@cache
 def logged(fraction: bool) -> list[str]:
     """The lines that vLLM 0.32 would print for the rows at that pace. The seconds that they tell are none of the pace's."""
     seen: list[tuple[StepLine, int, int, int]] = []
@@ -79,7 +81,7 @@ def test_a_line_cut_short_or_without_work_is_no_step() -> None:
 
 @pytest.mark.parametrize(("fraction", "off"), [(False, 0.08), (True, 0.02)])
 def test_the_pace_is_found_again(fraction: bool, off: float) -> None:
-    steps = next(iter(logged_steps(logged(fraction)).values()))
+    steps = next(iter(logged_steps(logged(fraction=fraction)).values()))
     found = pace_of_steps(steps, POOL_TOKENS, 128, "test")
     for load in ((0, 4, 800), (0, 20, 6000), (600, 3, 2000), (1500, 0, 1500)):
         assert found.step_ns(*load) == pytest.approx(PACE.step_ns(*load), rel=off), load

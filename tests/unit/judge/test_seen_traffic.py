@@ -74,7 +74,7 @@ def test_lengths_stay_when_clients_take_the_place_of_arrivals() -> None:
 
 @pytest.mark.parametrize("hit_ratio", [0.1, 0.4, 0.7])
 def test_the_prefix_cache_spares_what_it_spared(hit_ratio: float) -> None:
-    rows = rows_like(replace(TRAFFIC, hit_ratio=hit_ratio), 4, 600.0, 16, 4096)
+    rows = rows_like(replace(TRAFFIC, hit_ratio=hit_ratio), 4, 300.0, 16, 4096)
     outcome = simulate(Settings(kv_blocks=20_000, groups=(KvGroup(16),), max_num_seqs=256), rows, LinearPace(0.001))
     assert outcome.cached_tokens / outcome.looked_up_tokens == pytest.approx(hit_ratio, abs=0.05)
 

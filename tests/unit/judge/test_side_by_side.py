@@ -19,7 +19,7 @@ from barostat.twin.workload import in_turn, parse_spec
 
 PACE = LinearPace(0.02, 2e-5, 0.0, 2e-8)
 TIGHT = Settings(kv_blocks=500, max_num_seqs=64, max_model_len=4000)
-LOAD = Made(parse_spec("bursty:rate=5,minutes=3,input=400,output=300"))
+LOAD = Made(parse_spec("bursty:rate=5,minutes=2,input=400,output=300"))
 
 
 def test_an_outlook_counts_what_ends_in_its_stretch() -> None:

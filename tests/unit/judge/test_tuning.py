@@ -20,7 +20,7 @@ from barostat.twin.summary import Slo
 from barostat.twin.workload import parse_spec
 
 PACE = LinearPace(0.01, 2e-5, 1e-4, 1e-8)
-LOAD = Made(parse_spec("poisson:rate=6,minutes=0.7,input=200,output=80"))
+LOAD = Made(parse_spec("poisson:rate=6,minutes=0.4,input=200,output=80"))
 SLO = Slo(1.0, 0.1)
 FEW_SLOTS = Settings(kv_blocks=2000, max_num_seqs=3, max_model_len=4000, max_num_batched_tokens=2048)
 
@@ -74,13 +74,13 @@ def test_too_few_slots_are_found_and_proved() -> None:
 def test_where_nothing_is_to_be_gained_today_stays() -> None:
     space = space_of(replace(FEW_SLOTS, max_num_seqs=64), ALWAYS, [], [])
     run = Counted()
-    assert search(Results(space, SLO, PACE, run, budget=60), 0) == space.today
+    assert search(Results(space, SLO, PACE, run, budget=30), 0) == space.today
 
 
 def test_the_same_seed_searches_the_same() -> None:
     space = space_of(FEW_SLOTS, ALWAYS, [], [])
     runs = [Counted(), Counted()]
-    found = [search(Results(space, SLO, PACE, run, budget=40), 5) for run in runs]
+    found = [search(Results(space, SLO, PACE, run, budget=20), 5) for run in runs]
     assert found[0] == found[1]
     assert runs[0].asked == runs[1].asked
     assert broad(space, 30, 5) != broad(space, 30, 6)

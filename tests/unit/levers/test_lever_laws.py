@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import product
 
 import pytest
@@ -12,6 +13,7 @@ from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
 from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.diagnosis import CAUSES, VARIANTS, CauseName
 from barostat.core.lever import NotApplicable, Proposal, Situation
+from barostat.core.signal import Signal
 from barostat.core.version import EngineVersion, parse_version
 from barostat.core.window import Window
 from barostat.levers import levers
@@ -76,17 +78,17 @@ CONFIGS: dict[str, dict[str, float | str | bool]] = {
 CASES: list[tuple[CauseName, str]] = [(cause, variant) for cause in CAUSES for variant in (*VARIANTS.get(cause, ()), "")]
 
 
+@cache
+def signals(readings: str) -> dict[str, Signal]:
+    """The signals of that window."""
+    made = {name: signal(name, [(NOW - 30, value), (NOW, value)], "test") for name, value in WINDOWS[readings].items()}
+    return {name: found for name, found in made.items() if found is not None}
+
+
 def situation(cause: CauseName, variant: str, version: str | None, readings: str, config: str) -> Situation:
     """One cell of the grid."""
-    made = {name: signal(name, [(NOW - 30, value), (NOW, value)], "test") for name, value in WINDOWS[readings].items()}
     values = {name: ConfigValue(value, "flag", f"--{name}={value}") for name, value in CONFIGS[config].items()}
-    window = Window(
-        "vllm-6d5c7b9f8d-x2x4z",
-        NOW,
-        {name: found for name, found in made.items() if found is not None},
-        EngineConfig(values),
-        parse_version(version),
-    )
+    window = Window("vllm-6d5c7b9f8d-x2x4z", NOW, signals(readings), EngineConfig(values), parse_version(version))
     return Situation(cause, variant, window)
 
 
@@ -138,7 +140,7 @@ def test_every_answer_keeps_the_laws(version: str | None) -> None:
     assert proposals > 20
 
 
-@pytest.mark.parametrize("version", [None, "0.10.2", "0.32.0"])
+@pytest.mark.parametrize("version", [None, "0.32.0"])
 def test_the_same_situation_gives_the_same_answer(version: str | None) -> None:
     assert answers(version) == answers(version)
 

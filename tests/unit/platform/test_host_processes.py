@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from barostat.core.signal import Signal
@@ -93,7 +93,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1e9), st.dictionaries(st.sampled_from(["processes", "memory_bytes", "cpu_limit_cores"]), JSON))))
 def test_no_reading_makes_it_raise(readings: list[tuple[float, dict[str, Any]]]) -> None:
     given_readings = [(at, values, "x") for at, values in readings]

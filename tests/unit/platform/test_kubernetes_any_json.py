@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
+import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from barostat.platform import kubernetes
@@ -90,6 +90,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=6,
 )
+JUNK: list[Any] = [None, -1, "9" * 5000, [None], {"name": {}}]
 
 OWNED = {"ownerReferences": [{"kind": "ReplicaSet", "name": "rs", "controller": True}], "creationTimestamp": "2026-11-21T10:00:00Z"}
 CONTAINER: dict[str, Any] = {
@@ -196,6 +197,7 @@ WHOLE: dict[str, Any] = {
         ]
     },
 }
+WRITTEN = json.dumps(WHOLE)
 
 
 def places(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -206,7 +208,7 @@ def places(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int,
 
 def spoiled(damage: list[tuple[tuple[str | int, ...], Any]]) -> dict[str, Any]:
     """WHOLE with other values at some paths; a path that an earlier damage has removed is passed over."""
-    made = copy.deepcopy(WHOLE)
+    made: dict[str, Any] = json.loads(WRITTEN)
     for path, junk in damage:
         node: Any = made
         for part in path[:-1]:
@@ -237,10 +239,8 @@ def test_the_whole_documents_tell_every_fact() -> None:
     } <= names
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(places(WHOLE)), JSON), min_size=1, max_size=3))
-def test_no_damage_makes_a_reader_raise(damage: list[tuple[tuple[str | int, ...], Any]]) -> None:
-    documents = spoiled(damage)
+def read_all(documents: dict[str, Any]) -> None:
+    """Every reader reads the documents; what it makes of them is whole."""
     made, problems = kubernetes.signals(documents, "a", NOW)
     assert all(signal.points for signal in made)
     assert all(isinstance(problem, str) for problem in problems)
@@ -250,7 +250,17 @@ def test_no_damage_makes_a_reader_raise(damage: list[tuple[tuple[str | int, ...]
     assert rollout is None or rollout.detail
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:12])
+def test_no_damage_in_one_place_makes_a_reader_raise(junk: Any) -> None:
+    for path in places(WHOLE):
+        read_all(spoiled([(path, junk)]))
+
+
+@given(st.lists(st.tuples(st.sampled_from(places(WHOLE)), JSON), min_size=2, max_size=3))
+def test_no_damage_in_several_places_makes_a_reader_raise(damage: list[tuple[tuple[str | int, ...], Any]]) -> None:
+    read_all(spoiled(damage))
+
+
 @given(JSON, JSON, JSON)
 def test_no_status_of_a_pod_makes_a_reader_raise(state: Any, last: Any, spec: Any) -> None:
     status = {

@@ -11,8 +11,8 @@ from barostat.shells.cli.main import main
 
 BUNDLES = Path(__file__).parents[2] / "data/bundles"
 COMMAND = [
-    "tune", "--workload", "poisson:rate=6,minutes=0.7,input=200,output=80", "--kv-blocks", "2000", "--max-model-len", "4000",
-    "--max-num-seqs", "3", "--latency", "base=0.01,prefill=2e-5,decode=1e-4", "--slo-ttft-p99", "1", "--budget", "40",
+    "tune", "--workload", "poisson:rate=6,minutes=0.35,input=200,output=80", "--kv-blocks", "2000", "--max-model-len", "4000",
+    "--max-num-seqs", "3", "--latency", "base=0.01,prefill=2e-5,decode=1e-4", "--slo-ttft-p99", "1", "--budget", "20",
     "--lever", "max-num-seqs", "--lever", "edge-output-cap",
 ]  # fmt: skip
 
@@ -50,7 +50,7 @@ def test_every_form_has_the_settings(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_bundle_is_tuned_on_its_own_traffic(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["tune", "--from", str(BUNDLES / "slot-bound"), "--slo-ttft-p99", "1", "--budget", "30", "--duration", "1m"]
+    command = ["tune", "--from", str(BUNDLES / "slot-bound"), "--slo-ttft-p99", "1", "--budget", "20", "--duration", "40s"]
     assert main([*command, "--lever", "max-num-seqs", "-o", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["best"]["args"]["max-num-seqs"] >= 20

@@ -14,7 +14,7 @@ from barostat.shells.cli import what_if
 from barostat.shells.cli.main import main
 
 BASE = [
-    "what-if", "--workload", "bursty:rate=6,minutes=4,input=400,output=300", "--kv-blocks", "800", "--max-num-seqs", "64",
+    "what-if", "--workload", "bursty:rate=6,minutes=2,input=400,output=300", "--kv-blocks", "800", "--max-num-seqs", "64",
     "--latency", "base=0.02,prefill=2e-5,kv=2e-8",
 ]  # fmt: skip
 

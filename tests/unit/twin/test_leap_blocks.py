@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from tests.unit.twin.both_forms import in_closed_loop, same, workload
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-
-from tests.unit.twin.test_leap import ByLoad, in_closed_loop, workload
-
-from barostat.twin.leap import Leaps
 from barostat.twin.leap_blocks import BlockLeapState
-from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.run import Steps
 from barostat.twin.settings import Policy, Settings
 
 
@@ -51,15 +43,9 @@ def test_both_forms_come_to_the_same(first: int) -> None:
     preempted = hits = 0
     for seed in range(first, first + 40):
         settings, rows = sharing(seed)
-        paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (ByLoad(), 0.004))
-        for pace, scale in paces:
-            scaled = [row._replace(arrival_s=row.arrival_s * scale) for row in rows]
-            step_by_step = Steps(settings, scaled, pace).run()
-            leaping = Leaps(settings, scaled, pace, BlockLeapState(settings)).run()
-            for part in step_by_step.__slots__:
-                assert getattr(leaping, part) == getattr(step_by_step, part), f"seed {seed}, {pace}, {part}: {settings}"
-            preempted += step_by_step.preemptions
-            hits += step_by_step.cached_tokens
+        outcome = same(seed, settings, rows, BlockLeapState(settings))
+        preempted += outcome.preemptions
+        hits += outcome.cached_tokens
     assert preempted
     assert hits
 
@@ -69,13 +55,5 @@ def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
     hits = 0
     for seed in range(first, first + 40):
         settings, rows = sharing(seed)
-        rows = in_closed_loop(rows, seed)
-        paces: tuple[tuple[Pace, float], ...] = ((EverySteps(10**9), 1.0), (ByLoad(), 0.004))
-        for pace, scale in paces:
-            scaled = [row._replace(arrival_s=row.arrival_s * scale, latest_s=row.latest_s * scale) for row in rows]
-            step_by_step = Steps(settings, scaled, pace).run()
-            leaping = Leaps(settings, scaled, pace, BlockLeapState(settings)).run()
-            for part in step_by_step.__slots__:
-                assert getattr(leaping, part) == getattr(step_by_step, part), f"seed {seed}, {pace}, {part}: {settings}"
-            hits += step_by_step.cached_tokens
+        hits += same(seed, settings, in_closed_loop(rows, seed), BlockLeapState(settings)).cached_tokens
     assert hits
