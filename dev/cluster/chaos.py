@@ -64,7 +64,11 @@ def seeded(seed: int, shares: Mapping[Kind, float] = SHARES) -> Choose:
         watches = "watch=true" in path
         drawn = dice.random()
         for kind, share in shares.items():
-            fits = {"conflict": method != "GET", "gone": method == "GET" and _is_list(path), "silence": watches}
+            fits = {
+                "conflict": method != "GET" and "accessreviews" not in path,
+                "gone": method == "GET" and _is_list(path),
+                "silence": watches,
+            }
             if not fits.get(kind, True):
                 continue
             drawn -= share

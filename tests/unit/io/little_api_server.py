@@ -35,17 +35,22 @@ class Broken(httpx.AsyncByteStream):
 
 
 class LittleApiServer(httpx.AsyncBaseTransport):
-    """Answers for one little Kubernetes. `writes`: what was written, in order, as `PATCH pods/vllm-0`; `befell`: what went wrong."""
+    """Answers for one little Kubernetes. `writes`: what was written, in order, as `PATCH pods/vllm-0`; `befell`: what went wrong.
+
+    `asked`: method and target of everything.
+    """
 
     def __init__(self, kube: LittleKubernetes) -> None:
         self.kube = kube
         self.choose: Choose = lambda _, __: None
         self.writes: list[str] = []
         self.befell: list[Kind] = []
+        self.asked: list[tuple[str, str]] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The answer, or what a connection does instead."""
         target = request.url.raw_path.decode()
+        self.asked.append((request.method, target))
         kind = self.choose(request.method, target)
         self.befell += [kind] if kind else []
         await asyncio.sleep(STALL_S if kind == "stall-before" else HALF_WAY_S)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +16,16 @@ from tests.unit.io.remedy_runs import ACCESS, Mortal, Scene, by, is_act, on_a_li
 from barostat.core.errors import OutsideError
 from barostat.io.clock import SteadyClock
 from barostat.io.http import Failure
-from barostat.io.kubernetes.cluster import Cluster, Reply
+from barostat.io.kubernetes.cluster import READ_S, Cluster, Reply
+from barostat.io.kubernetes.failures import Failed
 from barostat.io.kubernetes.live import Options
+from barostat.io.kubernetes.resources import PODS
+from barostat.io.remedy import home
 from barostat.io.remedy.campaign import Campaign
-from barostat.io.remedy.ground import Pace
+from barostat.io.remedy.ground import Denied, Ground, Pace, no
 from barostat.io.remedy.store import Store
-from barostat.remedy.acts import Conflict, Done, ReleaseHome
-from barostat.remedy.state import State, WriteRecord
+from barostat.remedy.acts import ClaimHome, Conflict, Done, JoinRotation, Lost, Refused, ReleaseHome, ScaleHome
+from barostat.remedy.state import Do, State, WriteRecord
 
 
 def record(state: State) -> WriteRecord:
@@ -134,5 +139,96 @@ def test_limits_that_cannot_be_read_are_not_taken_for_none() -> None:
         campaign = Campaign(by(Cluster(ACCESS), found.api), NAMESPACE, "vllm", Options(), SteadyClock(), print)
         with pytest.raises(OutsideError, match="cannot get configmaps in x"):
             await campaign.held_limits()
+
+    on_a_little_kubernetes(go)
+
+
+async def claimed(found: Scene) -> tuple[Ground, Do]:
+    """A run that holds the claim, and its next command."""
+    plan = found.plan()
+    ground = Ground(by(Cluster(ACCESS), found.api), plan, SteadyClock())
+    do = Do("i1/1/f0", "i1#1#a", ClaimHome(), "planned", None, ground.clock.now() + 90.0)
+    assert await home.claim(ground, do) == Done()
+    return ground, replace(do, key="i1/1/f3", act=JoinRotation("spare-0"))
+
+
+def test_a_write_is_sent_only_while_the_look_at_the_claim_is_young() -> None:
+    """A laptop that slept between the two: another run has gone on meanwhile."""
+
+    async def go(found: Scene) -> None:
+        ground, do = await claimed(found)
+        await ground.checked_home(do)
+        (pod,) = await ground.listed(PODS)
+        assert await ground.merged(do, PODS, pod, {}) is not None
+        found.kube.home["metadata"]["annotations"]["barostat.dev/claim"] = "i1#2#b"
+        await asyncio.sleep(Pace().fresh_s + 1.0)
+        with pytest.raises(Denied, match="the claim on home is i1#2#b"):
+            await ground.merged(do, PODS, pod, {})
+
+    on_a_little_kubernetes(go)
+
+
+def test_what_is_deleted_must_be_as_it_was_read() -> None:
+    async def go(found: Scene) -> None:
+        ground, do = await claimed(found)
+        await ground.checked_home(do)
+        (read,) = copy.deepcopy(await ground.listed(PODS))
+        (pod,) = found.kube.all("pods")
+        found.kube.touch(pod)
+        assert not await ground.deleted(do, PODS, read)
+        assert "deletionTimestamp" not in pod["metadata"]
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_an_answer_that_is_lost_is_told_when_the_server_must_have_given_up(cancelled: bool) -> None:
+    async def go(found: Scene) -> None:
+        ground, do = await claimed(found)
+        found.api.choose = lambda method, _: "reset-before" if method == "PATCH" else None
+        began = time.monotonic()
+        told = asyncio.create_task(home.scale(ground, replace(do, act=ScaleHome(1, 2)), ScaleHome(1, 2)))
+        await asyncio.sleep(1.0)
+        if cancelled:
+            told.cancel()
+        with pytest.raises(asyncio.CancelledError if cancelled else Denied):
+            await told
+        assert time.monotonic() - began >= Pace().write_s + Pace().late_s
+
+    on_a_little_kubernetes(go)
+
+
+def test_a_write_that_is_tried_again_does_not_outlast_its_time() -> None:
+    async def go(found: Scene) -> None:
+        ground, do = await claimed(found)
+        left = ["busy"] * 3
+        found.api.choose = lambda method, _: left.pop() if method == "PATCH" and left else None  # type: ignore[return-value]
+        await home.scale(ground, replace(do, act=ScaleHome(1, 2)), ScaleHome(1, 2))
+        told = [int(target.partition("timeout=")[2].partition("s")[0]) for method, target in found.api.asked if method == "PATCH"]
+        assert told[-4] == Pace().write_s
+        assert told[-1] <= Pace().write_s - 3
+
+    on_a_little_kubernetes(go)
+
+
+def test_a_look_whose_answer_does_not_come_is_taken_again_over_another_connection() -> None:
+    async def go(found: Scene) -> None:
+        ground, _ = await claimed(found)
+        left = ["stall-after"]
+        found.api.choose = lambda *_: left.pop() if left else None  # type: ignore[return-value]
+        began = time.monotonic()
+        assert await ground.home()
+        assert time.monotonic() - began < READ_S
+
+    on_a_little_kubernetes(go)
+
+
+def test_a_server_that_is_busy_or_has_forgotten_may_be_asked_again_and_one_that_forbids_has_refused() -> None:
+    async def go(_: Scene) -> None:
+        began = time.monotonic()
+        assert isinstance(await no(Failed("throttled", "cannot", retry_after_s=20.0)), Lost)
+        assert time.monotonic() - began >= 20.0
+        assert isinstance(await no(Failed("gone", "cannot")), Lost)
+        assert isinstance(await no(Failed("forbidden", "cannot")), Refused)
 
     on_a_little_kubernetes(go)
