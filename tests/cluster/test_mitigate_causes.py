@@ -93,11 +93,11 @@ def test_a_host_memory_limit_that_kills_is_raised(space: Workspace, capsys: pyte
     assert engine(space)["resources"]["limits"]["memory"] == "3Gi"
 
 
-def bad_twins(space: Workspace, *bad: str, good: tuple[str, ...] = (), replicas: int = 2) -> None:
-    """A rollout of twins that was good, and the one after it."""
-    space.apply(workloads.twin(replicas=replicas, flags=PRESSED, serve=(*SERVE, *good)))
+def bad_twins(space: Workspace, *bad: str, good: tuple[str, ...] = (), gpus: int = 0) -> None:
+    """A rollout of two twins that was good, and the one after it."""
+    space.apply(workloads.twin(replicas=2, flags=PRESSED, serve=(*SERVE, *good)))
     space.wait_ready("deploy/twin")
-    space.apply(workloads.twin(replicas=replicas, flags=PRESSED, serve=(*SERVE, *bad)))
+    space.apply(workloads.twin(replicas=2, flags=PRESSED, serve=(*SERVE, *bad), gpus=gpus))
 
 
 @pytest.mark.long
@@ -119,9 +119,12 @@ def test_a_bad_deploy_is_rolled_back(space: Workspace) -> None:
 
 
 @pytest.mark.long
-def test_a_deploy_that_is_stuck_is_undone_and_nobody_who_serves_is_touched(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    bad_twins(space, "--swap-space", "4")
-    space.pod("app=twin", loops, within_s=150)
+@pytest.mark.parametrize("bad", ["an argument that the version lacks", "more cards than a node has"])
+def test_a_deploy_that_is_stuck_is_undone_and_nobody_who_serves_is_touched(
+    space: Workspace, capsys: pytest.CaptureFixture[str], bad: str
+) -> None:
+    bad_twins(space, *(("--swap-space", "4") if "argument" in bad else ()), gpus=0 if "argument" in bad else 8)
+    space.pod("app=twin", lambda pod: loops(pod) or pod.waits_for == "Unschedulable", within_s=150)
     serve = {pod.name for pod in space.pods() if pod.is_ready}
     with Background(space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(20, 40), rate_per_s=2.0)) as traffic:
         assert mitigate(space, "--dry-run", *QUICK) == 0
@@ -130,6 +133,7 @@ def test_a_deploy_that_is_stuck_is_undone_and_nobody_who_serves_is_touched(space
         assert (the_one(space)["phase"], the_one(space)["plan"]["strategy"]) == ("Done", "stuck-rollout")
         space.until("only those that served", lambda: {pod.name for pod in space.pods()} == serve, within_s=60)
         assert "--swap-space" not in engine(space, "twin")["args"]
+        assert "nvidia.com/gpu" not in engine(space, "twin")["resources"]["limits"]
         space.wait_ready("deploy/twin")
         nothing_of_ours_is_left(space)
         assert traffic.counts.failed == {}

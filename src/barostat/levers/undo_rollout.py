@@ -20,8 +20,9 @@ NAME = "undo-rollout"
 RECENT_S = 7200.0
 _SETTING = re.compile(r"--\w|\bimage\b")
 _OF = re.compile(r" of ((?:deployment|statefulset)/\S+)$")
-# A rollback helps against what a rollout can bring: settings, sizes, images; not against a card, a node or a missing replica.
-_NOT_FROM_A_ROLLOUT = ("node-fault", "scaling-lag", "healthy-busy", "healthy-idle", "unknown")
+# A rollback helps against what a rollout can bring: settings, sizes, images, a pod that no node takes; not against a card or a node.
+_NOT_FROM_A_ROLLOUT = ("node-fault", "healthy-busy", "healthy-idle", "unknown")
+_ASKS_FOR_MORE = re.compile(r"\b(?:limits|requests) ")
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -33,6 +34,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if found is not None and "first revision" in found.detail:
         return NotApplicable(NAME, "the rollout was the first: there is no revision to go back to")
     changed = f": {found.detail[:160]}" if found is not None and found.detail else ""
+    if situation.cause == "scaling-lag" and not ((last_of(situation.window, "pod_pending") or 0) > 0 and _ASKS_FOR_MORE.search(changed)):
+        return NotApplicable(NAME, "the rollout did not change what its pods ask a node for")
     named = _OF.search(found.source) if found is not None else None
     workload = named[1] if named else workload_words(situation.window)
     change = f"kubectl rollout undo {workload} (under Helm or GitOps: revert the release or commit)"

@@ -93,6 +93,14 @@ def test_a_rollout_is_undone_only_while_it_is_recent() -> None:
     assert refused(ask("undo-rollout", "kv-preemption-thrash", rollout_age_s=86_400.0))
 
 
+def test_a_rollout_whose_pods_find_no_node_is_undone_where_it_asks_for_more() -> None:
+    more = (60.0, "revision 2 of vllm: limits nvidia.com/gpu 1 -> 8")
+    assert "rollout undo" in proposed(ask("undo-rollout", "scaling-lag", "pending", rollout_age_s=more, pod_pending=1.0))
+    assert refused(ask("undo-rollout", "scaling-lag", "cold-start", rollout_age_s=more, pod_pending=0.0))
+    other = (60.0, "revision 2 of vllm: --max-num-seqs 64 -> 32")
+    assert refused(ask("undo-rollout", "scaling-lag", "pending", rollout_age_s=other, pod_pending=1.0))
+
+
 def test_a_first_revision_is_not_undone() -> None:
     assert refused(ask("undo-rollout", "bad-config", "argument", rollout_age_s=(60.0, "revision 1 of vllm: first revision that is kept")))
 
