@@ -26,12 +26,10 @@ HELP_GATE_S, ANSWER_GATE_S = 0.3, 2.0
 PACE = ("--latency", "base=0.012,prefill=2e-5,decode=1e-4,kv=1e-8")
 ENGINE = ("--kv-blocks", "24000", "--max-num-seqs", "512", "--max-model-len", "16384", "--max-num-batched-tokens", "8192", *PACE)
 HOUR = ("--workload", "poisson:rate=20,minutes=60,input=600,output=200", *ENGINE)
-SHARED_HOUR = ("--workload", "sessions:rate=2.5,turns=8,minutes=60,input=600,output=200", *ENGINE)
 SIMULATED = (
     ("simulate one request a second", ("--workload", "poisson:rate=1,minutes=1", *ENGINE), 0.3),
     ("an hour of 20/s, no prefix cache", (*HOUR, "--no-enable-prefix-caching"), 2.0),
     ("an hour of 20/s, prefix cache", HOUR, 10.0),
-    ("an hour of sessions, 20/s, cache", SHARED_HOUR, 10.0),
 )
 
 

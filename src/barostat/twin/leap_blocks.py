@@ -6,7 +6,7 @@ Generated blocks are registered only when a preempted request leaves them behind
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class _Tables:
 
 _FEW = 12  # blocks that are faster to take one by one
 _NOTHING: Blocks = np.zeros(0, dtype=np.int64)
+_SILENT: tuple[Sequence[object], Blocks] = ((), _NOTHING)
 
 
 class BlockLeapState(LeapState):
@@ -46,6 +47,7 @@ class BlockLeapState(LeapState):
         super().__init__(settings)
         self._tables: dict[Mover, _Tables] = {}
         self._chains: dict[tuple[int, object], int] = {}
+        self._said: dict[str | None, tuple[Sequence[object], Blocks]] = {}  # session -> its last prompt, and the first keys of its links
         self._keys = 0
 
     def _new_pool(self) -> FreeCount:
@@ -70,14 +72,17 @@ class BlockLeapState(LeapState):
         per_id, rest = divmod(id_tokens, size)
         if not rest:
             covered = min(len(ids) * per_id, row.input_tokens // size)
-            return self._chained(ids[: -(-covered // per_id)], per_id)[:covered]
+            return self._chained(ids[: -(-covered // per_id)], per_id, row.session_id)[:covered]
         covered = min(len(ids) * id_tokens, row.input_tokens) // size
         return self._chained([pieces(ids, id_tokens, index * size, (index + 1) * size) for index in range(covered)], 1)
 
-    def _chained(self, links: Iterable[object], per_link: int) -> Blocks:
-        """`per_link` consecutive keys for each link of the chain."""
-        chains, first, firsts = self._chains, -1, []
-        for link in links:
+    def _chained(self, links: Sequence[object], per_link: int, session: str | None = None) -> Blocks:
+        """`per_link` consecutive keys for each link of the chain. A session's chain is gone on with where its last turn ended."""
+        before, known_firsts = self._said.get(session, _SILENT)
+        if links[: len(before)] != before:
+            before, known_firsts = _SILENT
+        chains, first, firsts = self._chains, int(known_firsts[-1]) if len(before) else -1, []
+        for link in links[len(before) :]:
             known = chains.get((first, link))
             if known is None:
                 known = chains[first, link] = self._keys
@@ -85,7 +90,9 @@ class BlockLeapState(LeapState):
             first = known
             firsts.append(first)
         self._array.keys_up_to(self._keys)
-        keys = np.array(firsts, dtype=np.int64)
+        keys = np.concatenate((known_firsts, np.array(firsts, dtype=np.int64)))
+        if session is not None:
+            self._said[session] = (links, keys)
         return keys if per_link == 1 else (keys[:, None] + np.arange(per_link)).ravel()
 
     def grow(self, mover: Mover, count: int) -> None:
@@ -93,7 +100,8 @@ class BlockLeapState(LeapState):
         if count > 0:
             table = self._tables[mover]
             self._flush(table)
-            table.blocks = np.concatenate((table.blocks, self._array.get(count)))
+            taken = np.array(self._array.get_few(count), dtype=np.int64) if count <= _FEW else self._array.get(count)
+            table.blocks = np.concatenate((table.blocks, taken))
 
     @staticmethod
     def _flush(table: _Tables) -> None:

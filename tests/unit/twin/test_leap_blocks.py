@@ -29,12 +29,13 @@ def sharing(seed: int) -> tuple[Settings, list[Row]]:
     shared = []
     for number, row in enumerate(rows):
         count = -(-row.input_tokens // size)
-        common = dice.randint(0, count)
-        ids = (*dice.choice(chains)[:common], *(1000 * (number + 1) + place for place in range(count - common)))
+        common = dice.choice((dice.randint(0, count), count))
+        session = dice.randrange(len(chains))
+        ids = (*chains[session][:common], *(1000 * (number + 1) + place for place in range(count - common)))
         if kind == "tokens":
             shared.append(row._replace(prompt_token_ids=ids))
         else:
-            shared.append(row._replace(hash_ids=ids, id_tokens=size))
+            shared.append(row._replace(hash_ids=ids, id_tokens=size, session_id=dice.choice((None, str(session)))))
     return settings, shared
 
 
