@@ -5,7 +5,7 @@
         httpx.get(engine.url + "/metrics")
 
 It sizes itself as the real engine on this machine does (vLLM's CPU backend: blocks of 128 tokens, 1 GiB), needs neither `make vllm` nor a
-GPU, and is up in a second. How long its steps take is measured from the real engine, per shape.
+GPU, and is up in a second. How long its steps take is a round number per shape, not a measurement (PACES).
 
     python dev/twin_engine.py [--shape NAME] [vllm flags]
 """
@@ -25,7 +25,10 @@ from dev.tiny_model import CONFIG
 
 BAROSTAT = Path(sys.executable).with_name("barostat")
 
-# Seconds per step, prompt token, decoding request and cached token of the real CPU engine on two cores, by shape.
+# Seconds per step, prompt token and decoding request, by shape. Round numbers of the order of what the real CPU engine takes on two cores:
+# no measurement that gave them is kept, and no test holds them to one. Beside "small" stand four recorded bundles of the real engine
+# (healthy-busy, kv-admission-queueing, kv-preemption-thrash, slot-bound in tests/data/bundles), which `barostat what-if --from` calibrates
+# to 5 to 18 ms, 0.31 to 0.48 ms and 0.10 to 0.36 ms; beside "feather" and "tiny" stands nothing.
 PACES: Mapping[str, str] = {
     "feather": "base=0.002,prefill=0.000007,decode=0.00005",
     "tiny": "base=0.002,prefill=0.00006,decode=0.0002",
