@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from dev.cluster.chaos import Kind
 from tests.unit.io.little_api_server import failure
 from tests.unit.io.little_kubernetes import NAMESPACE, OLD
 from tests.unit.io.remedy_runs import ACCESS, Mortal, Scene, by, is_act, on_a_little_kubernetes
@@ -201,8 +202,8 @@ def test_an_answer_that_is_lost_is_told_when_the_server_must_have_given_up(cance
 def test_a_write_that_is_tried_again_does_not_outlast_its_time() -> None:
     async def go(found: Scene) -> None:
         ground, do = await claimed(found)
-        left = ["busy"] * 3
-        found.api.choose = lambda method, _: left.pop() if method == "PATCH" and left else None  # type: ignore[return-value]
+        left: list[Kind] = ["busy"] * 3
+        found.api.choose = lambda method, _: left.pop() if method == "PATCH" and left else None
         await home.scale(ground, replace(do, act=ScaleHome(1, 2)), ScaleHome(1, 2))
         told = [int(target.partition("timeout=")[2].partition("s")[0]) for method, target in found.api.asked if method == "PATCH"]
         assert told[-4] == Pace().write_s
@@ -214,8 +215,8 @@ def test_a_write_that_is_tried_again_does_not_outlast_its_time() -> None:
 def test_a_look_whose_answer_does_not_come_is_taken_again_over_another_connection() -> None:
     async def go(found: Scene) -> None:
         ground, _ = await claimed(found)
-        left = ["stall-after"]
-        found.api.choose = lambda *_: left.pop() if left else None  # type: ignore[return-value]
+        left: list[Kind] = ["stall-after"]
+        found.api.choose = lambda *_: left.pop() if left else None
         began = time.monotonic()
         assert await ground.home()
         assert time.monotonic() - began < READ_S
