@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from barostat.catalog.vllm_flags import canonical_name
 from barostat.core.change import Change
 from barostat.core.diagnosis import NextStep, ReplicaReport
 from barostat.core.limits import RemedyLimits, ServiceLevel, ServingLimits
@@ -28,6 +29,9 @@ from barostat.platform.pods import engine_container
 from barostat.remedy.plan import ROLLBACK, Autonomy, Bounds, Plan, Strategy, Target
 from barostat.remedy.state import State
 from barostat.twin.summary import Slo
+
+_POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefix_caching")
+"""Settings beside which the pool that was seen is still the pool afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +238,7 @@ def _strategy(seen: Seen, wish: Wish, change: Change, serving: int, remedy: Reme
 
 
 def limits_after(plan: Plan, replica: ReplicaReport, window: Window, held: ServingLimits | None) -> Mapping[str, str]:
-    """The numbers for the limits file, by path: the change itself, the pool that it was reckoned from, what the edge should hold."""
+    """The numbers for the limits file, by path: the change itself, the pool where it stays what it was, what the edge should hold."""
     found: dict[str, str] = {}
     if plan.change.kind in ("argument", "config-file") and plan.change.value is not None:
         words = plan.change.name.lstrip("-").split("-")
@@ -246,7 +250,7 @@ def limits_after(plan: Plan, replica: ReplicaReport, window: Window, held: Servi
         if isinstance(change, Change) and change.kind == "limits" and change.value is not None and held is None:
             found[f"spec.{change.name}"] = change.value
     pool, block = window.fresh("kv_pool_tokens"), window.fresh("block_size_tokens")
-    if held is None and pool is not None:
+    if held is None and pool is not None and (plan.change.kind == "limits" or canonical_name(plan.change.name) in _POOL_STAYS):
         found["spec.capacity.kvCacheTokens"] = f"{pool.last:.0f}"
         if block is not None:
             found["spec.capacity.blockSize"] = f"{block.last:.0f}"

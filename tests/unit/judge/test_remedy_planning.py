@@ -17,8 +17,8 @@ from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, Serving
 from barostat.io import bundle
 from barostat.judge.diagnose import diagnose
 from barostat.judge.recording import Recording
-from barostat.judge.remedy_facts import facts, rollout_age_s
-from barostat.judge.remedy_plan import NoPlan, Planned, Wish, plan_for, rollback_plan
+from barostat.judge.remedy_facts import facts, rollout_age_s, worse_before
+from barostat.judge.remedy_plan import NoPlan, Planned, Wish, limits_after, plan_for, rollback_plan
 from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision
 from barostat.platform.objects import instant
 from barostat.remedy.plan import lint
@@ -273,18 +273,27 @@ def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_a
 
 
 def test_what_was_worse_is_not_tried_again_by_itself() -> None:
-    seen = scene()
-    first = chosen_by_the_twin().plan
+    seen, first = scene(), chosen_by_the_twin().plan
     worse = State(first, phase="RolledBack", verified="worse", why="worse: preemptions_per_s 2")
     found = plan_for(seen, Wish("vllm-2"), None, (worse,))
     assert isinstance(found, Planned)
     assert found.plan.change != first.change
     assert any("incident vllm-1 took it back" in told for told in found.passed_over)
-    late = replace(worse, verified=None)
-    other = replace(worse, plan=replace(first, template="another"))
-    again = plan_for(seen, Wish("vllm-2"), None, (late, other))
-    assert isinstance(again, Planned)
-    assert again.plan.change == first.change
+    assert worse_before(first.change, seen.template, (worse,)) == worse
+    pending, other = replace(worse, verified=None), replace(worse, plan=replace(first, template="another"))
+    assert worse_before(first.change, seen.template, (pending, other)) is None
+
+
+def test_the_limits_hold_the_pool_only_where_it_stays_what_it_was() -> None:
+    made = chosen_by_the_twin()
+    window = scene().windows()[made.replica.name]
+    held = limits_after(made.plan, made.replica, window, None)
+    assert held["spec.engine.maxNumActiveSeqs"] == made.plan.change.value
+    assert "spec.capacity.kvCacheTokens" in held
+    undone = replace(made.plan, change=Change("revision", "revision", "2", "1"))
+    larger = replace(made.plan, change=Change("argument", "--gpu-memory-utilization", None, "0.95"))
+    for plan in (undone, larger):
+        assert not any(path.startswith("spec.capacity") for path in limits_after(plan, made.replica, window, None))
 
 
 def test_a_value_may_be_given_for_a_change_of_the_pod() -> None:
