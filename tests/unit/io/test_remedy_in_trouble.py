@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
@@ -62,6 +63,17 @@ def test_every_other_look_fails(kind: chaos.Kind) -> None:
         found.api.choose = every_other(kind, writes=False)
         await ends_well(found, await found.run(State(found.plan())))
         assert len(found.api.befell) > 50
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize("after_s", [1.0, 6.0, 12.0, 25.0, 45.0, 55.0])
+def test_an_api_server_that_is_away_for_two_minutes_is_waited_for(after_s: float) -> None:
+    async def go(found: Scene) -> None:
+        began = time.monotonic()
+        found.api.choose = lambda _, __: "reset-before" if after_s <= time.monotonic() - began < after_s + 120.0 else None
+        await ends_well(found, await found.run(State(found.plan())))
+        assert len(found.api.befell) > 10
 
     on_a_little_kubernetes(go)
 

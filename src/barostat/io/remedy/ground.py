@@ -17,9 +17,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from barostat.io.clock import Clock
 from barostat.io.kubernetes.cluster import TRY_S, WRITE_S, Cluster, Object
@@ -37,6 +37,7 @@ CLAIM, ENDED, PATCHED, FORMER = "barostat.dev/claim", "barostat.dev/ended", "bar
 STEP, LABELS, INCIDENT, SPARE = "barostat.dev/step", "barostat.dev/labels", "barostat.dev/incident", "barostat.dev/spare"
 COST, LEAST = "controller.kubernetes.io/pod-deletion-cost", "-2147483648"
 MANAGED = {"app.kubernetes.io/managed-by": "barostat"}
+Seen = TypeVar("Seen")
 TRIES = 8
 MOST_ASKED_S = 30.0
 """A server that is too busy is left alone for as long as it asks, up to this."""
@@ -50,7 +51,8 @@ class Pace:
     `look_s`: what an answer says may be so old when it comes; `fresh_s`: and so much older when a write is sent. `routed_s`: every
     kube-proxy hears of the EndpointSlices by itself, and for so long a new connection may still come to a pod that has left them.
     `settle_s`: what was asked of a replica before it took part counts for nothing: its first requests find an empty cache and no company.
-    `interval_s`: between two scrapes of it. `stray_s`: after it nothing is on its way any more of a run that looked at the claim before,
+    `interval_s`: between two scrapes of it. `patience_s`: for so long a look is tried again where the API server is away, which changes
+    nothing and harms nobody. `stray_s`: after it nothing is on its way any more of a run that looked at the claim before,
     as it is the look, the pause after it, the write, and how late a server may be with it.
     """
 
@@ -62,6 +64,7 @@ class Pace:
     routed_s: float = 5.0
     settle_s: float = 10.0
     interval_s: float = 5.0
+    patience_s: float = 60.0
     stray_s: float = TRY_S + 5.0 + WRITE_S + 2.0
 
 
@@ -92,7 +95,7 @@ class Ground:
 
     async def got(self, resource: Resource, name: str) -> Object | None:
         """The object, or None where there is none. Errors: Denied."""
-        found = await self.cluster.get(resource, name, self.namespace)
+        found = await patient(lambda: self.cluster.get(resource, name, self.namespace), self.pace)
         if isinstance(found, Failed):
             if found.kind == "not-found":
                 return None
@@ -101,7 +104,7 @@ class Ground:
 
     async def listed(self, resource: Resource, labels: str = "") -> list[Object]:
         """The objects of the target's namespace. Errors: Denied."""
-        found = await self.cluster.list(resource, self.namespace, labels=labels)
+        found = await patient(lambda: self.cluster.list(resource, self.namespace, labels=labels), self.pace)
         if isinstance(found, Failed):
             raise Denied(await no(found))
         return list(found.items)
@@ -270,6 +273,21 @@ def is_ready(pod: Object) -> bool:
     return not is_going(pod) and condition(pod, "Ready").get("status") == "True"
 
 
+async def patient(look: Callable[[], Awaitable[Seen | Failed]], pace: Pace) -> Seen | Failed:
+    """What a look says; where the API server is away it is taken again for a while."""
+    began = time.monotonic()
+    while True:
+        found = await look()
+        if not isinstance(found, Failed) or not may_come(found) or time.monotonic() - began > pace.patience_s:
+            return found
+        await asyncio.sleep(max(pace.poll_s, min(found.retry_after_s or 0.0, MOST_ASKED_S)))
+
+
+def may_come(found: Failed) -> bool:
+    """True where another try may go through."""
+    return found.may_pass or found.kind == "gone"
+
+
 async def settled(write: Awaitable[Object | Failed], pace: Pace) -> Object | Failed:
     """What came of a write. Where that is not known, it is told when the server's time for it is over: done by then, or never.
 
@@ -295,4 +313,4 @@ async def no(found: Failed) -> Refused | Lost:
     """The failure as an answer: one that may be otherwise in a moment is no refusal. A busy server is left alone for as long as it asks."""
     if found.retry_after_s is not None:
         await asyncio.sleep(min(found.retry_after_s, MOST_ASKED_S))
-    return Lost(found.why) if found.may_pass or found.kind == "gone" else Refused(found.why)
+    return Lost(found.why) if may_come(found) else Refused(found.why)

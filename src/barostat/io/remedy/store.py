@@ -10,7 +10,7 @@ from barostat.core.errors import InputError, OutsideError
 from barostat.io.kubernetes.cluster import Cluster, Object
 from barostat.io.kubernetes.failures import Failed
 from barostat.io.kubernetes.resources import CONFIG_MAPS, EVENTS
-from barostat.io.remedy.ground import INCIDENT, MANAGED, TRIES, Pace, no, settled
+from barostat.io.remedy.ground import INCIDENT, MANAGED, TRIES, Pace, no, patient, settled
 from barostat.platform.objects import mapping, name_of, text
 from barostat.remedy.acts import Conflict, Done, Lost, Refused
 from barostat.remedy.plan import Target
@@ -39,7 +39,7 @@ class Store:
         """WriteRecord: fits no record, one of a lower epoch that is the one that was read, one of this run with no higher revision."""
         state, name = command.state, record_name(command.state.plan.id)
         for _ in range(TRIES):
-            found = await self.cluster.get(CONFIG_MAPS, name, self.namespace)
+            found = await patient(lambda: self.cluster.get(CONFIG_MAPS, name, self.namespace), self.pace)
             if isinstance(found, Failed) and found.kind != "not-found":
                 return await no(found)
             metadata = {
