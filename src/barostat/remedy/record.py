@@ -79,6 +79,7 @@ def from_json(text: str, where: str = "incident") -> State:
     return state
 
 
+@cache
 def _key(name: str) -> str:
     """`answer_s` -> `answerSeconds`, `load_ratio` -> `loadRatio`."""
     first, *rest = name.split("_")

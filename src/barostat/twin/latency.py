@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from barostat.core.errors import InputError
 
@@ -12,6 +13,7 @@ _NS = 1e9
 _NAMES = ("base", "prefill", "decode", "kv", "pair", "front")
 _PARTS = 5
 _ROUNDS = 4
+_ALIKE = 1e-11  # what differs by less, relatively, is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +174,37 @@ def fit_towards(
 
 
 def _non_negative(rows: list[list[float]], targets: list[float]) -> list[float]:
-    """Least squares with nothing below zero, by coordinate descent on the normal equations: four unknowns, convex."""
+    """Least squares with nothing below zero: the best of the exact solutions with some of the few unknowns at zero."""
     size = len(rows[0])
     gram = [[sum(row[i] * row[j] for row in rows) for j in range(size)] for i in range(size)]
     right = [sum(row[i] * target for row, target in zip(rows, targets, strict=True)) for i in range(size)]
+    found, most = [0.0] * size, 0.0
+    for count in range(1, size + 1):
+        for chosen in combinations(range(size), count):
+            solved = _solved([[gram[i][j] for j in chosen] + [right[i]] for i in chosen])
+            explained = 0.0 if solved is None else sum(value * right[i] for i, value in zip(chosen, solved, strict=True))
+            if solved is not None and min(solved) >= 0 and explained > most * (1 + _ALIKE):
+                most = explained
+                found = [0.0] * size
+                for i, value in zip(chosen, solved, strict=True):
+                    found[i] = value
+    return found
+
+
+def _solved(system: list[list[float]]) -> list[float] | None:
+    """The solution of symmetric equations, each with its right side last; None where they do not tell the unknowns apart."""
+    size = len(system)
+    scales = [system[i][i] for i in range(size)]
+    for i in range(size):
+        row = system[i]
+        if row[i] <= _ALIKE * scales[i]:
+            return None
+        for below in system[i + 1 :]:
+            share = below[i] / row[i]
+            for j in range(i, size + 1):
+                below[j] -= share * row[j]
     found = [0.0] * size
-    for _ in range(20_000):
-        moved = 0.0
-        for i in range(size):
-            if gram[i][i] <= 0:
-                continue
-            step = max(0.0, found[i] + (right[i] - sum(gram[i][j] * found[j] for j in range(size))) / gram[i][i])
-            moved = max(moved, abs(step - found[i]))
-            found[i] = step
-        if moved < 1e-13:
-            break
+    for i in reversed(range(size)):
+        row = system[i]
+        found[i] = (row[size] - sum(row[j] * found[j] for j in range(i + 1, size))) / row[i]
     return found
