@@ -79,11 +79,11 @@ def test_missing_and_stale_signals_are_unknown(name: str, absent: tuple[str, ...
         assert not verdict.crashed
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}:{case.line} {case.name}")
-def test_no_symptom_crashes_on_anyones_window(case: Case) -> None:
-    for symptom in SYMPTOMS.values():
-        verdict = judge(symptom, case.window)
-        assert not (isinstance(verdict, Unknown) and verdict.crashed), f"{symptom.name}: {_text(verdict)}"
+@pytest.mark.parametrize("name", SYMPTOMS)
+def test_a_symptom_crashes_on_nobodys_window(name: str) -> None:
+    for case in CASES:
+        verdict = judge(SYMPTOMS[name], case.window)
+        assert not (isinstance(verdict, Unknown) and verdict.crashed), f"{case.file}:{case.line}: {_text(verdict)}"
 
 
 def test_notation_expands_like_promqltest() -> None:
