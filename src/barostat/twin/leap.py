@@ -68,11 +68,11 @@ class Leaps:
         return outcome
 
     def _arrive(self) -> None:
-        lives, waiting = self._outcome.lives, self._state.waiting
+        lives, waiting, arrived = self._outcome.lives, self._state.waiting, self._state.arrived
         for at_ns, row, output_tokens in self._intake.until(self._now_ns):
             life = Life(row.request_id, at_ns, row.input_tokens)
             lives.append(life)
-            waiting.add(self._state.arrived(row, output_tokens, life))
+            waiting.add(arrived(row, output_tokens, life))
         self._blocked = False
 
     def _leap(self) -> bool:
@@ -180,7 +180,7 @@ class Leaps:
             if len(running) >= most:
                 break
             mover = waiting.first()
-            hit = state.find(mover)
+            hit = state.find(mover) if settings.prefix_caching else 0
             tokens = mover.tokens
             count = tokens - hit * size
             if 0 < limit < count:

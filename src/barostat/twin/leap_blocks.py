@@ -139,8 +139,8 @@ class BlockLeapState(LeapState):
 
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
         """As for counted blocks; what was found and nobody holds leaves the free list as well."""
-        table, size, longest = self._tables[mover], self.size, self.settings.max_model_len
-        need = max(0, -(-min(reserved, longest) // size) - hit) + table.idle
+        table, size = self._tables[mover], self.size
+        need = max(0, -(-reserved // size) - hit) + table.idle
         if need + (self._watermark_blocks if self.running else 0) > self._array.free:
             return False
         if hit:
@@ -148,7 +148,7 @@ class BlockLeapState(LeapState):
         table.blocks = table.found
         table.hashed = hit
         table.found = _NOTHING
-        self.grow(mover, -(-min(reached, longest) // size) - hit)
+        self.grow(mover, -(-reached // size) - hit)
         self._run(mover, hit * size)
         self.remember(mover, reached)
         return True

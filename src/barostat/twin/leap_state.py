@@ -126,13 +126,13 @@ class LeapState:
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
         """The request runs, last of all, and holds its first `reached` tokens, `hit` blocks of which were just found; if that leaves the
         watermark free, with room for `reserved` tokens. Else False, and it waits."""
-        size, longest, pool = self.size, self.settings.max_model_len, self._counted
-        if -(-min(reserved, longest) // size) + (self._watermark_blocks if self.running else 0) > pool.free:
+        size, pool = self.size, self._counted
+        if -(-reserved // size) + (self._watermark_blocks if self.running else 0) > pool.free:
             return False  # what it found is free as well
         if mover.chain is not None:
             pool.reclaim(mover.chain)
             mover.chain = None
-        pool.take(-(-min(reached, longest) // size) - hit)
+        pool.take(-(-reached // size) - hit)
         self._run(mover, hit * size)
         return True
 

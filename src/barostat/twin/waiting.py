@@ -23,15 +23,11 @@ T = TypeVar("T", bound=Ordered)
 
 
 class ArrivalQueue(deque[T]):
-    """First come, first served; what comes back goes to the front. A deque, because its length is asked for in every step."""
+    """First come, first served; what comes back goes to the front. A deque, and its own methods, because every step asks for them."""
 
-    def add(self, request: T) -> None:
-        """The request is last."""
-        self.append(request)
-
-    def put_back(self, request: T) -> None:
-        """The request is first."""
-        self.appendleft(request)
+    add = deque.append
+    put_back = deque.appendleft
+    take = deque.popleft
 
     def put_back_all(self, requests: Iterable[T]) -> None:
         """The requests are first, in this order."""
@@ -40,10 +36,6 @@ class ArrivalQueue(deque[T]):
     def first(self) -> T:
         """The request that is next."""
         return self[0]
-
-    def take(self) -> T:
-        """The request that was next, now gone."""
-        return self.popleft()
 
     def everyone(self) -> list[T]:
         """All that wait."""
