@@ -145,7 +145,11 @@ def test_every_kind_of_request_is_answered_alike(real: Engine, twin: TwinEngine)
         assert ours[1] == theirs[1], (method, path, body)
         if "text/event-stream" not in str(theirs[2]) and not theirs[2].startswith("data:"):
             assert ours[2] == theirs[2], (method, path, body)
-        else:  # how many tokens an event carries is a matter of timing
+        else:  # how many tokens an event carries is a matter of timing, and where the last one carries all there is no other: ask again
+            for _ in range(5):
+                if _kinds(ours[2]) == _kinds(theirs[2]):
+                    break
+                theirs, ours = answered(real.url, method, path, body), answered(twin.url, method, path, body)
             assert _kinds(ours[2]) == _kinds(theirs[2]), (method, path, body)
 
 
