@@ -24,8 +24,6 @@ from barostat.io.remedy.facts import NEEDED
 from barostat.shells.cli.main import main
 
 OBSERVER = Path(__file__).resolve().parents[2] / "deploy" / "rbac" / "observer.yaml"
-NOT_EVERYWHERE = ("leaderworkerset.x-k8s.io",)
-"""Kinds that a cluster may lack."""
 ENDED = ("Done", "RolledBack", "Refused", "HandedOff")
 T = TypeVar("T")
 
@@ -55,7 +53,6 @@ def reads() -> list[tuple[str, str, str]]:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
-        if group not in NOT_EVERYWHERE
     ]
 
 
@@ -77,7 +74,8 @@ def test_an_observer_reads_everything_and_is_told_of_every_right_to_write_that_i
         return found
 
     for right, found in run(observer, look).items():
-        allowed = isinstance(found, Listed) if right.startswith("list ") else isinstance(found, Failed) and found.kind == "not-found"
+        # "not found" is said only to who may read: of the object, or of a kind that this cluster does not have
+        allowed = isinstance(found, Listed) and right.startswith("list ") or isinstance(found, Failed) and found.kind == "not-found"
         assert allowed, (right, found)
 
     async def write(api: Cluster, verb: str, resource: Resource) -> Any:
@@ -102,7 +100,8 @@ def test_an_observer_reads_everything_and_is_told_of_every_right_to_write_that_i
 
 
 def test_a_watch_in_trouble_sees_every_change(cluster: Lab, space: Workspace, tmp_path: Path) -> None:
-    """Resets, 410, 429 and watches that go silent: in the end it knows what there is."""
+    """Resets, 410, 429 and watches that go silent: in the end it knows what there is. Each silence costs up to 25 s."""
+    expected = {"c1": "9", "c2": "10", "c3": "11"}
     shares: dict[chaos.Kind, float] = {"reset-before": 0.1, "gone": 0.15, "busy": 0.1, "cut": 0.05, "silence": 0.35}
 
     async def go(api: Cluster) -> dict[str, str]:
@@ -119,24 +118,23 @@ def test_a_watch_in_trouble_sees_every_change(cluster: Lab, space: Workspace, tm
 
         task = asyncio.create_task(change())
         known: dict[str, str] = {}
-        async for one in watch(api, CONFIG_MAPS, space.namespace, for_s=62.0):
+        async for one in watch(api, CONFIG_MAPS, space.namespace, for_s=300.0):
             if isinstance(one, Relisted):
                 known = {item["metadata"]["name"]: item.get("data", {}).get("n", "") for item in one.items}
             elif isinstance(one, Changed) and one.gone:
                 known.pop(one.object["metadata"]["name"], None)
             elif isinstance(one, Changed):
                 known[one.object["metadata"]["name"]] = one.object.get("data", {}).get("n", "")
+            known = {name: number for name, number in known.items() if name.startswith("c") and len(name) == 2}
+            if known == expected:
+                break
         await task
         return known
 
     with chaos.between(cluster.kubeconfig("admin"), tmp_path, chaos.seeded(3, shares)) as trouble:
         known = run(trouble.kubeconfig, go)
     print(trouble.summary())
-    assert {name: number for name, number in known.items() if name.startswith("c") and len(name) == 2} == {
-        "c1": "9",
-        "c2": "10",
-        "c3": "11",
-    }
+    assert known == expected
 
 
 @pytest.mark.long
