@@ -75,7 +75,7 @@ def test_an_observer_reads_everything_and_is_told_of_every_right_to_write_that_i
 
     for right, found in run(observer, look).items():
         # "not found" is said only to who may read: of the object, or of a kind that this cluster does not have
-        allowed = isinstance(found, Listed) and right.startswith("list ") or isinstance(found, Failed) and found.kind == "not-found"
+        allowed = (isinstance(found, Listed) and right.startswith("list ")) or (isinstance(found, Failed) and found.kind == "not-found")
         assert allowed, (right, found)
 
     async def write(api: Cluster, verb: str, resource: Resource) -> Any:
