@@ -25,7 +25,7 @@ from barostat.engines.vllm.exposition import Exposition
 from barostat.engines.vllm.log_steps import logged_steps
 from barostat.engines.vllm.metrics import read
 from barostat.engines.vllm.scrapes import EngineScrapes, in_order
-from barostat.judge.logged_pace import pace_of_steps
+from barostat.judge.logged_pace import pace_of_steps, step_samples
 from barostat.judge.seen_pace import seen_pace
 from barostat.twin.forms import simulate
 from barostat.twin.latency import LinearPace
@@ -164,6 +164,23 @@ def calibrate(engine: Engine, settings: Settings, seed: int) -> Calibration:
     own = max(steps.values(), key=len)
     pace = pace_of_steps(own, settings.usable_blocks * size, size, "the engine's log")
     return Calibration(replace(pace, front_s=_front_s(settings, pace, alone)), scraping.pace(), answers, len(own))
+
+
+def gauge(engine: Engine, settings: Settings, pace: LinearPace, seed: int) -> float:
+    """How long the engine's steps take now, over what the pace has them take: from some ten seconds of a load of its own."""
+    dice = random.Random(0)
+    burst = [Row(str(index), 0.0, dice.randint(50, 900), dice.randint(40, 160)) for index in range(12)]
+    begin = len(engine.log_text())
+    for turn in range(2):
+        replay(engine.url, burst, seed=seed + turn)
+    steps = max(logged_steps(engine.log_text()[begin:].splitlines()).values(), key=len)
+    size = settings.groups[0].block_tokens
+    samples = step_samples(steps, settings.usable_blocks * size, size)
+    told = sum(
+        sample.steps * pace.step_ns(round(sample.prefill_tokens), round(sample.decodes), round(sample.kv_tokens), round(sample.pairs))
+        for sample in samples
+    )
+    return sum(sample.steps * sample.duration_s for sample in samples) * 1e9 / told
 
 
 def _front_s(settings: Settings, pace: LinearPace, alone: Sequence[Answer]) -> float:

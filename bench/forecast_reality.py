@@ -2,15 +2,19 @@
 
     python bench/forecast_reality.py [--runs 5] [--seed 1] [--shape small] [--out FILE]
 
-One engine on this machine's processors. First the calibration (bench/forecast_calibration.py). Then the forecasts, which are written to
-disk with their time before the engine is sent the first request of what they are about: a workload under pressure (more comes than can
-be served, and outputs outgrow the pool), and a calm one, of other lengths and rates than the calibration's. Then that trace, request by
-request at its instants, on the real engine: five times, each with other prompts of the same lengths.
+One engine on this machine's processors. First the calibration (bench/forecast_calibration.py). Then two workloads: one under pressure
+(more comes than can be served, and outputs outgrow the pool), and a calm one, of other lengths and rates than the calibration's. Each is
+a trace that is sent request by request at its instants to the real engine: five times, each with other prompts of the same lengths.
 
-forecast  the mean of twenty runs of the twin, in which every arrival is up to a step late and every coefficient of the pace a few per
-          cent off, as they are in reality: one run decides by a hair who is thrown out, and its count of preemptions is one of many
+Every run is forecast just before it, and the forecast is on disk before the engine is sent the first request of it. The speed of a shared
+machine wanders by more than the allowance within minutes, so a few seconds of the calibration's kind of load before each run tell how
+much faster or slower the engine is now than while it was calibrated, and the whole pace is scaled by that.
+
+forecast  of a run: the mean of twenty runs of the twin, in which every arrival is up to a step late and every coefficient of the pace a
+          few per cent off, as they are in reality: one run decides by a hair who is thrown out, and its count of preemptions is one of
+          many. In the table: the mean of the five forecasts
 by metrics  the same forecast with a pace from the engine's metrics alone, as `barostat what-if --from URL` has it; not judged here
-error     of the forecast against the mean of the runs
+error     of the mean of the forecasts against the mean of the runs
 allowed   10 % for means and counts, 15 % for p50, 25 % for p99; or 1.5 standard deviations of the runs, where that is more
 
 Exits 1 if a forecast is off by more. A machine that does something else besides gives other runs: let it be idle.
@@ -34,7 +38,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.forecast_calibration import calibrate, counter, fine_stamps, scrape, settings_of, warm_up
+from bench.forecast_calibration import calibrate, counter, fine_stamps, gauge, scrape, settings_of, warm_up
 from dev.engine import Engine, is_installed
 from dev.replay import Answer, replay
 
@@ -158,20 +162,20 @@ def _quantities(preemptions: int, per_s: float, ttft: Spread, itl: Spread) -> di
     return {quantity.name: float(value or 0.0) for quantity, value in zip(QUANTITIES, values, strict=True)}
 
 
-def verdicts(predicted: dict[str, float], by_metrics: dict[str, float], runs: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
-    """One row for each quantity: forecast, runs, error, allowance, and whether it holds; what metrics alone gave is told and not judged."""
+def verdicts(rounds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each quantity: forecasts, runs, error, allowance, whether it holds; what metrics alone gave is told, not judged."""
     found = []
     for quantity in QUANTITIES:
-        real = [run[quantity.name] for run in runs]
+        real, told, by_metrics = ([one[kind][quantity.name] for one in rounds if kind in one] for kind in ("run", "forecast", "byMetrics"))
         mean = statistics.fmean(real)
-        error = abs(predicted[quantity.name] - mean)
+        error = abs(statistics.fmean(told) - mean)
         deviation = statistics.stdev(real) if len(real) > 1 else 0.0
         allowed = max(quantity.allowed_ratio * mean, SPREADS * deviation)
         found.append({
-            "quantity": quantity.name, "forecast": predicted[quantity.name], "runs": real, "mean": mean, "deviation": deviation,
+            "quantity": quantity.name, "forecast": statistics.fmean(told), "runs": real, "mean": mean, "deviation": deviation,
             "error": error, "errorRatio": error / mean if mean else None, "allowed": allowed,
             "by": "ratio" if allowed == quantity.allowed_ratio * mean else "spread", "holds": error <= allowed,
-            "byMetrics": by_metrics.get(quantity.name),
+            "byMetrics": statistics.fmean(by_metrics) if by_metrics else None,
         })  # fmt: skip
     return found
 
@@ -238,28 +242,29 @@ def run(arguments: argparse.Namespace) -> int:
         report["pace"] = asdict(pace)
         keep_log(engine, arguments.out)
         report["paceByMetrics"] = None if calibrated.by_metrics is None else asdict(calibrated.by_metrics)
-        traces, report["forecasts"], report["forecastsByMetrics"] = {}, {}, {}
-        for workload in WORKLOADS:
-            rate = workload.share * capacity_per_s(workload, settings, pace)
-            traces[workload.name] = rows = rows_of(workload, rate, arguments.seed)
-            report["forecasts"][workload.name] = {"ratePerSecond": rate, "requests": len(rows), **forecast(settings, rows, pace)}
-            if calibrated.by_metrics is not None:
-                report["forecastsByMetrics"][workload.name] = forecast(settings, rows, calibrated.by_metrics)
         written = arguments.out or Path(tempfile.gettempdir()) / "forecast_reality.json"
-        report["forecastAt"] = time.time()
-        written.write_text(json.dumps(report, indent=1))
-        print(f"forecasts written to {written}", flush=True)
-        report["comparisons"] = {}
+        report["workloads"], report["comparisons"] = {}, {}
+        at_first = statistics.fmean(gauge(engine, settings, pace, turn) for turn in (1, 3))
+        print(f"forecasts go to {written}", flush=True)
         for place, workload in enumerate(WORKLOADS):
-            rows, runs = traces[workload.name], []
+            rate = workload.share * capacity_per_s(workload, settings, pace)
+            rows = rows_of(workload, rate, arguments.seed)
+            rounds: list[dict[str, Any]] = []
+            report["workloads"][workload.name] = {"ratePerSecond": rate, "requests": len(rows), "rounds": rounds}
             for turn in range(arguments.runs):
-                runs.append(measured(engine, rows, seed=arguments.seed * 10_000 + place * 100 + turn))
+                seed = arguments.seed * 10_000 + place * 100 + 10 * turn
+                now = gauge(engine, settings, pace, seed) / at_first
+                told: dict[str, Any] = {"slower": now, "forecast": forecast(settings, rows, pace.scaled(now))}
+                if calibrated.by_metrics is not None:
+                    told["byMetrics"] = forecast(settings, rows, calibrated.by_metrics.scaled(now))
+                rounds.append(told | {"forecastAt": time.time()})
+                written.write_text(json.dumps(report, indent=1))
+                rounds[-1]["run"] = measured(engine, rows, seed + 5)
                 time.sleep(0.5)
-            found = verdicts(report["forecasts"][workload.name], report["forecastsByMetrics"].get(workload.name, {}), runs)
-            report["comparisons"][workload.name] = found
-            rate = report["forecasts"][workload.name]["ratePerSecond"]
+            report["comparisons"][workload.name] = found = verdicts(rounds)
+            speeds = ", ".join(f"{round_['slower']:.2f}" for round_ in rounds)
             title = f"\n{workload.name}: {len(rows)} requests at {rate:.2f}/s, {workload.input_tokens} + {workload.output_tokens} tokens"
-            print(table(title, found), flush=True)
+            print(table(f"{title}; a step took {speeds} times as long as when calibrated", found), flush=True)
             written.write_text(json.dumps(report, indent=1))
     return 0 if all(row["holds"] for found in report["comparisons"].values() for row in found) else 1
 
