@@ -61,14 +61,15 @@ class Expectation:
     sustained_s: float = 120.0
 
 
+_NOBODY_WAITS = Expect("waiting_requests", "below", 2.0)
 HARM = (
     Expect("pod_restarts", "no-more", essential=False),
     Expect("log_gpu_oom", "no-more", essential=False),
     Expect("rejections_in_window", "holds", essential=False),
     Expect("errors_in_window", "holds", essential=False),
-    Expect("generation_tokens_per_s", "rises", -0.1, essential=False),
+    Expect("generation_tokens_per_s", "rises", -0.1, essential=False, unless=(_NOBODY_WAITS,)),
 )
-"""What no change under load may bring."""
+"""What no change under load may bring. Fewer tokens are no harm where nobody waits for them: then they are all that is asked for."""
 
 
 def pressure_relieved(ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0) -> Expectation:

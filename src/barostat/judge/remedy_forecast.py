@@ -27,6 +27,7 @@ from barostat.twin.summary import Slo
 VERSIONS = 2
 QUIET_PER_S = 0.01
 LONGEST_S = 900.0
+ABOUT = 0.98
 _SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
 _WATERMARKS = (0.02, 0.05, 0.1, 0.15)
 TRIED = ("max-num-active-seqs", "max-num-seqs", "watermark")
@@ -36,30 +37,35 @@ _FIELDS = {"max_num_active_seqs": "max_num_active_seqs", "max_num_seqs": "max_nu
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One setting on the seen traffic: means over the runs. Units: per second; `itl_p99_s` seconds, None where nothing was generated."""
+    """One setting on the seen traffic: means over the runs. Units: per second; `present`: requests that run or wait."""
 
     step: NextStep
     preempted_per_s: float
     output_tokens_per_s: float
     good_per_s: float
-    itl_p99_s: float | None
+    present: float
 
 
 def best(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[NextStep | None, tuple[Forecast, ...]]:
     """The step, with its best value, that ends the preemptions and yields most; None where none does. And all that was tried."""
     tried = forecasts(steps, replica, window, slo)
-    quiet = [found for found in tried if found.preempted_per_s <= QUIET_PER_S]
-    if not quiet:
+    chosen = pick(tried, slo)
+    if chosen is None:
         return None, tried
-    asked = slo.ttft_s is not None or slo.itl_s is not None
-    most = max(found.good_per_s if asked else found.output_tokens_per_s for found in quiet)
-    # Of those that yield about the same the gentlest to the running requests.
-    near = [found for found in quiet if (found.good_per_s if asked else found.output_tokens_per_s) >= 0.98 * most]
-    chosen = min(near, key=lambda found: found.itl_p99_s if found.itl_p99_s is not None else 0.0)
     told = (
         f"the twin forecasts no preemption and {chosen.output_tokens_per_s:.0f} tokens/s for this traffic, the best of {len(tried)} tried"
     )
     return replace(chosen.step, because=f"{told}; {chosen.step.because}"), tried
+
+
+def pick(tried: Sequence[Forecast], slo: Slo) -> Forecast | None:
+    """Of those without preemptions that yield about the most (good requests where a service level is asked for, else tokens), the one in
+    which a request takes the least time: the fewest are there at once (Little's law). None where all of them preempt."""
+    quiet = [found for found in tried if found.preempted_per_s <= QUIET_PER_S]
+    asked = slo.ttft_s is not None or slo.itl_s is not None
+    yields = {found: found.good_per_s if asked else found.output_tokens_per_s for found in quiet}
+    near = [found for found in quiet if yields[found] >= ABOUT * max(yields.values())]
+    return min(near, key=lambda found: found.present, default=None)
 
 
 def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[Forecast, ...]:
@@ -145,8 +151,6 @@ def _candidates(step: NextStep, window: Window) -> list[tuple[NextStep, str, int
 
 
 def _mean(step: NextStep, runs: Sequence[Outlook]) -> Forecast:
-    late = [run.itl_p99_s for run in runs if run.itl_p99_s is not None]
-
     def mean(values: Iterable[float]) -> float:
         return sum(values) / len(runs)
 
@@ -155,5 +159,5 @@ def _mean(step: NextStep, runs: Sequence[Outlook]) -> Forecast:
         mean(run.preempted_per_s for run in runs),
         mean(run.output_tokens_per_s for run in runs),
         mean(run.good_per_s for run in runs),
-        max(late) if len(late) == len(runs) else None,
+        mean(run.running + run.waiting for run in runs),
     )

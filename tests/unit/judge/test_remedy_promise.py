@@ -46,6 +46,15 @@ def test_a_queue_is_shorter_and_nothing_is_paid_for_it(cause: str) -> None:
     assert outcome(made, **{**LOAD, "generation_tokens_per_s": 200.0}, waiting_requests=3.0, preemptions_per_s=0.0) == "worse"
 
 
+def test_fewer_tokens_are_no_harm_where_nobody_waits_for_them() -> None:
+    before = {**LOAD, "preemptions_per_s": 2.0, "itl_mean_s": 0.2, "kv_usage_ratio": 0.99}
+    made = promised("kv-preemption-thrash", before)
+    after = {**LOAD, "generation_tokens_per_s": 250.0, "preemptions_per_s": 0.0, "itl_mean_s": 0.1, "kv_usage_ratio": 0.7}
+    assert outcome(made, **after, waiting_requests=0.5) == "better"
+    assert outcome(made, **after, waiting_requests=5.0) == "worse"
+    assert outcome(made, **after) == "worse"
+
+
 def test_a_level_for_first_tokens_is_what_a_queue_is_held_to() -> None:
     made = promised("slot-bound", {**LOAD, "waiting_requests": 20.0, "ttft_p99_s": 9.0}, slo=ServiceLevel(ttft_p99_seconds=2.0))
     assert outcome(made, **LOAD, waiting_requests=19.0, ttft_p99_s=1.5) == "better"
