@@ -1,0 +1,25 @@
+"""Which of the settings that the twin has tried is taken."""
+
+from __future__ import annotations
+
+from barostat.core.diagnosis import NextStep
+from barostat.judge.remedy_forecast import Forecast, pick
+from barostat.twin.summary import Slo
+
+
+def tried(value: int, preempted: float, tokens: float, good: float, present: float) -> Forecast:
+    step = NextStep("max-num-active-seqs", f"--max-num-active-seqs {value}", "", restarts=True)
+    return Forecast(step, preempted, tokens, good, present)
+
+
+def test_of_settings_that_yield_the_same_the_one_in_which_nobody_waits() -> None:
+    # Where all serve what comes, the smallest limit has the shortest gaps and the longest queue.
+    four, six, eight = tried(4, 0.0, 177.0, 0.5, 14.0), tried(6, 0.0, 181.0, 0.5, 5.5), tried(8, 0.04, 194.0, 0.5, 5.0)
+    assert pick([four, six, eight], Slo()) == six
+    assert pick([eight], Slo()) is None
+
+
+def test_where_a_service_level_is_asked_for_good_requests_decide() -> None:
+    fast, full = tried(4, 0.0, 150.0, 0.5, 3.0), tried(8, 0.0, 190.0, 0.3, 2.0)
+    assert pick([fast, full], Slo(ttft_s=1.0)) == fast
+    assert pick([fast, full], Slo()) == full
