@@ -38,7 +38,8 @@ class Expect:
     `zero`: about nothing is left (`bound`: what still counts as nothing). `below`, `above`: on that side of `bound`. `falls`, `rises`: by
     at least the share `bound` of what it was. `holds`: not above what it was by more than the share `bound`. `no-more`: a counter
     stands where it stood. `essential`: without it the change has not worked; the others are about harm, and only their breach counts.
-    `unless`: where all of these hold, a breach is no harm.
+    `unless`: where all of these hold, a breach is no harm. `by_load`: there is less of it where less comes, so what it was is taken for
+    the load of now.
     """
 
     signal: str
@@ -46,6 +47,7 @@ class Expect:
     bound: float = 0.0
     essential: bool = True
     unless: tuple[Expect, ...] = ()
+    by_load: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ HARM = (
     Expect("log_gpu_oom", "no-more", essential=False),
     Expect("rejections_in_window", "holds", essential=False),
     Expect("errors_in_window", "holds", essential=False),
-    Expect("generation_tokens_per_s", "rises", -0.1, essential=False, unless=(_NOBODY_WAITS,)),
+    Expect("generation_tokens_per_s", "rises", -0.1, essential=False, unless=(_NOBODY_WAITS,), by_load=True),
 )
 """What no change under load may bring. Fewer tokens are no harm where nobody waits for them: then they are all that is asked for."""
 

@@ -94,7 +94,13 @@ def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None, earlier: Sequ
         return replace(strategy, passed_over=passed)
     slo = limits.spec.slo if limits is not None else ServiceLevel()
     expectation, former = promise(
-        worst.diagnosis.cause, change, windows[worst.name], slo, replicas=seen.replicas, sustained_s=wish.sustained_s
+        worst.diagnosis.cause,
+        change,
+        windows[worst.name],
+        slo,
+        replicas=seen.replicas,
+        sustained_s=wish.sustained_s,
+        fleet=list(windows.values()),
     )
     container = engine_container(seen.template)
     metadata = mapping(seen.home, "metadata")

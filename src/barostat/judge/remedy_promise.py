@@ -19,8 +19,10 @@ UP_SUSTAINED_S = 30.0
 Promise = tuple[Expectation, tuple[tuple[str, float], ...]]
 
 
-def promise(cause: CauseName, change: Change, window: Window, slo: ServiceLevel, *, replicas: int, sustained_s: float) -> Promise:
-    """The expectation, and its baseline. `window`: of the replica that is worst off; `replicas`: of the workload now."""
+def promise(
+    cause: CauseName, change: Change, window: Window, slo: ServiceLevel, *, replicas: int, sustained_s: float, fleet: Sequence[Window] = ()
+) -> Promise:
+    """The expectation, and its baseline. `window`: of the replica that is worst off; `fleet`: of all; `replicas`: of the workload now."""
     answers = window.fresh("scrape_ok")
     serves = answers is not None and answers.last > 0
     if cause == "hung-engine":
@@ -35,7 +37,7 @@ def promise(cause: CauseName, change: Change, window: Window, slo: ServiceLevel,
         expectation = pressure_relieved(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
     if change.kind == "replicas":
         expectation = _shared(expectation, replicas)
-    return expectation, baseline(expectation, window)
+    return expectation, baseline(expectation, window, fleet)
 
 
 def promise_of_rollback(windows: Sequence[Window], *, replicas: int, sustained_s: float) -> Promise:
@@ -55,10 +57,5 @@ def _of_the_workload(expectation: Expectation, replicas: int) -> Promise:
 
 
 def _shared(expectation: Expectation, replicas: int) -> Expectation:
-    """The same for replicas that share their load with one more: each of them has less of it, and gives fewer tokens."""
-    share = replicas / (replicas + 1)
-    expects = tuple(
-        replace(expect, bound=share * (1.0 + expect.bound) - 1.0) if expect.signal == "generation_tokens_per_s" else expect
-        for expect in expectation.expects
-    )
-    return replace(expectation, expects=expects, load_ratio=expectation.load_ratio * share)
+    """The same for replicas that share their load with one more: each of them has less of it."""
+    return replace(expectation, load_ratio=expectation.load_ratio * replicas / (replicas + 1))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Literal
 
 from barostat.core.change import Expect, Expectation
@@ -12,20 +13,32 @@ from barostat.remedy.acts import Judged
 
 Met = Literal["met", "unmet", "unknown"]
 
+ARRIVALS = "arrivals_per_s"
+SEEN_S = "seen_s"
+"""In a baseline: for how long the load was seen, over all replicas."""
 NEARLY = 0.9
 """A window counts as sustained from this share of the time asked for: the last scrape is rarely at its very end."""
 
 
-def baseline(expectation: Expectation, window: Window) -> tuple[tuple[str, float], ...]:
+def baseline(expectation: Expectation, window: Window, fleet: Sequence[Window] = ()) -> tuple[tuple[str, float], ...]:
     """The figures that the expectation will be held against, by signal: the mean, and of a counter where it stands.
 
     Taken from a replica under the former setting, and kept in the plan, so that a run on another machine can judge too. What is missing or
-    stale is left out.
+    stale is left out. `fleet`: all replicas that share the load; what goes by the load is their mean, as the one that is worst off has more
+    than its part, if only by chance.
     """
     counters = {expect.signal for expect in expectation.expects if expect.want == "no-more"}
-    names = sorted({*expectation.load_signals, *(expect.signal for expect in expectation.expects)})
-    found = ((name, window.fresh(name)) for name in names)
-    return tuple((name, signal.last if name in counters else signal.mean) for name, signal in found if signal is not None)
+    shared = {*expectation.load_signals, *(expect.signal for expect in expectation.expects if expect.by_load)}
+    found = {}
+    for name in sorted({*shared, *(expect.signal for expect in expectation.expects)}):
+        signals = [signal for one in (fleet if name in shared else ()) or (window,) if (signal := one.fresh(name)) is not None]
+        if name in shared:  # who has none of the load does not share it
+            signals = [signal for signal in signals if signal.mean > 0] or signals
+        if signals:
+            found[name] = fmean(signal.last if name in counters else signal.mean for signal in signals)
+        if name in expectation.load_signals and signals:
+            found[SEEN_S] = max(found.get(SEEN_S, 0.0), sum(signal.span_s for signal in signals))
+    return tuple(sorted(found.items()))
 
 
 def verify(expectation: Expectation, former: Mapping[str, float], after: Window, since: float) -> Judged:
@@ -42,8 +55,9 @@ def verify(expectation: Expectation, former: Mapping[str, float], after: Window,
     broken: list[str] = []
     open_: list[str] = []
     harmed: list[str] = []
+    less = min(1.0, load) if load is not None else 1.0
     for expect in expectation.expects:
-        met, says = _met(expect, former, after, since)
+        met, says = _met(expect, former, after, since, less if expect.by_load else 1.0)
         if met == "unmet" and expect.unless and all(_met(other, former, after, since)[0] == "met" for other in expect.unless):
             continue
         if met == "met":
@@ -64,7 +78,7 @@ def verify(expectation: Expectation, former: Mapping[str, float], after: Window,
         return Judged("inconclusive", (f"seen for {seen_s:.0f} s of {expectation.sustained_s:.0f} s", *broken))
     if load is None:
         return Judged("inconclusive", (load_says, *kept))
-    if load < expectation.load_ratio:
+    if load * (1.0 + _by_chance(expectation, former, after, since)) < expectation.load_ratio:
         return Judged("inconclusive", (f"{load_says}: too little to tell", *kept))
     return Judged("better", (*kept, load_says))
 
@@ -88,6 +102,13 @@ def _load(expectation: Expectation, former: Mapping[str, float], after: Window, 
     return min(found, default=(None, "the load before and after was not measured"))
 
 
+def _by_chance(expectation: Expectation, former: Mapping[str, float], after: Window, since: float) -> float:
+    """One standard deviation of the ratio of two counts of requests that come by chance, over the ratio: 0.3 for 20 and 20 of them."""
+    now = _after(after, ARRIVALS, since) if ARRIVALS in expectation.load_signals else None
+    before = former.get(ARRIVALS, 0.0) * former.get(SEEN_S, 0.0)
+    return (1.0 / before + 1.0 / (now.mean * now.span_s)) ** 0.5 if now is not None and before > 0 and now.mean * now.span_s > 0 else 0.0
+
+
 def _seen_s(expectation: Expectation, after: Window, since: float) -> float:
     """How long the essential promises were watched: the shortest of their series, and none for a single point."""
     spans = [
@@ -98,7 +119,7 @@ def _seen_s(expectation: Expectation, after: Window, since: float) -> float:
     return min(spans, default=0.0)
 
 
-def _met(expect: Expect, former: Mapping[str, float], after: Window, since: float) -> tuple[Met, str]:
+def _met(expect: Expect, former: Mapping[str, float], after: Window, since: float, scale: float = 1.0) -> tuple[Met, str]:
     now = _after(after, expect.signal, since)
     if now is None:
         return "unknown", f"{expect.signal} was not measured after the change"
@@ -111,7 +132,8 @@ def _met(expect: Expect, former: Mapping[str, float], after: Window, since: floa
     was = former.get(expect.signal)
     if was is None:
         return "unknown", f"{expect.signal} was not measured before the change"
-    says = f"{expect.signal} {value:.3g}, was {was:.3g}"
+    was *= scale
+    says = f"{expect.signal} {value:.3g}, was {was:.3g}{'' if scale == 1.0 else ' for the load of now'}"
     match expect.want:
         case "falls":
             return _of(value <= was * (1.0 - bound)), says

@@ -77,6 +77,30 @@ def test_more_load_excuses_what_is_wrong_but_does_not_hide_what_is_right() -> No
     assert judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=8.0), SINCE).outcome == "better"
 
 
+def test_few_requests_may_be_fewer_by_chance() -> None:
+    def outcome(rate: float, now: float) -> str:
+        before = window(800.0, arrivals_per_s=rate, preemptions_per_s=3.0, itl_mean_s=0.4)
+        return judged(EXPECTATION, before, window(SINCE, arrivals_per_s=now), SINCE).outcome
+
+    # 30 requests before and 22 after are the same load for all that can be told; 600 and 440 are not.
+    assert outcome(0.2, 0.146) == "better"
+    assert outcome(4.0, 2.92) == "inconclusive"
+    assert outcome(0.2, 0.1) == "inconclusive"
+
+
+def test_what_goes_by_the_load_is_taken_for_the_load_of_now_and_from_all_replicas() -> None:
+    fewer = Expect("generation_tokens_per_s", "rises", -0.1, essential=False, by_load=True)
+    tokens = Expectation((EXPECTATION.expects[0], fewer), ("arrivals_per_s",))
+    worst, other = (
+        window(800.0, arrivals_per_s=6.0, generation_tokens_per_s=600.0),
+        window(800.0, generation_tokens_per_s=400.0, arrivals_per_s=4.0),
+    )
+    former = dict(baseline(tokens, worst, [worst, other, window(800.0, generation_tokens_per_s=0.0, arrivals_per_s=0.0)]))
+    assert (former["arrivals_per_s"], former["generation_tokens_per_s"]) == (5.0, 500.0)
+    assert verify(tokens, former, window(SINCE, arrivals_per_s=4.2, generation_tokens_per_s=420.0), SINCE).outcome == "better"
+    assert verify(tokens, former, window(SINCE, arrivals_per_s=5.0, generation_tokens_per_s=420.0), SINCE).outcome == "worse"
+
+
 def test_load_that_nobody_measured_proves_nothing() -> None:
     assert judged(EXPECTATION, BEFORE, window(SINCE, arrivals_per_s=None), SINCE).outcome == "inconclusive"
     assert judged(EXPECTATION, window(800.0, arrivals_per_s=0.0, itl_mean_s=0.4), window(SINCE), SINCE).outcome == "inconclusive"
