@@ -51,7 +51,7 @@ def test_an_interval_longer_than_the_window_gives_both_ends() -> None:
 def test_a_replica_that_does_not_answer_stops_no_other() -> None:
     with serving(vllm()) as (port, _), serving(always(answer("<html>"))) as (other, _):
         sources = Sources((f"localhost:{port}", f"localhost:{closed_port()}", f"localhost:{other}"))
-        recording = record(sources, 0.4, 0.2)
+        recording = record(sources, 1.0, 0.5)
     good, silent, page = recording.replicas
     assert (len(good.scrapes), good.failed_scrapes) == (3, ())
     assert (silent.scrapes, len(silent.failed_scrapes), silent.probe) == ((), 3, None)
