@@ -28,6 +28,7 @@ figure{margin:0;break-inside:avoid}figcaption{font-weight:600;font-size:.9rem}fi
 svg{display:block;width:100%;height:auto}
 svg text{font:12px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--soft)}
 .line{fill:none;stroke:var(--main);stroke-width:1.7;stroke-linejoin:round}.pale{stroke:var(--pale)}.second{stroke:var(--second)}
+.faint{opacity:.55}.dashed{stroke-dasharray:6 4;stroke-width:1.3}.band{opacity:.45}
 .axis{fill:none;stroke:var(--rule)}.grid{stroke:var(--rule);stroke-dasharray:2 3}
 .limit{stroke:var(--bad);stroke-dasharray:5 3;stroke-width:1.2}svg text.limit-name{fill:var(--bad)}
 .mark{stroke:var(--soft);stroke-width:1}svg text.mark-name{fill:var(--ink);font-weight:600}
@@ -39,11 +40,15 @@ svg text{font:12px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--so
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One series. `kind`: "" is the strong one, "pale" stands behind it, "second" is another quantity of the same unit."""
+    """One series. `kind`: "" is the strong one, "pale" stands behind it, "second" is another quantity of the same unit.
+
+    "faint" and "dashed" may be added to any. `tip`: what it says when it is pointed at.
+    """
 
     points: Sequence[PointAt]
     name: str = ""
     kind: str = ""
+    tip: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,16 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """A stretch of time that is shaded behind the lines. `colour`: as CSS writes it."""
+
+    from_s: float
+    until_s: float
+    name: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """The stretch of time that is drawn, in seconds, with instants that have a name. `zero`: which instant counts as 0 on the axis."""
 
@@ -66,6 +81,7 @@ class Span:
     until_s: float
     marks: tuple[tuple[float, str], ...] = ()
     zero_s: float = 0.0
+    bands: tuple[Band, ...] = ()
 
 
 def percent(value: float) -> str:
@@ -116,6 +132,7 @@ def _svg(chart: Chart, span: Span) -> str:
     floor, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     middle = place.top / 2
     parts = [
+        *(_band(band, place, span) for band in span.bands),
         f'<path class="axis" d="M{_LEFT} {place.ceiling}V{floor}H{right}"/>',
         f'<path class="grid" d="M{_LEFT} {place.y(middle):.1f}H{right}"/>',
         *(
@@ -166,14 +183,27 @@ class _Place:
         return self.ceiling + (1 - share) * (_HEIGHT - _BOTTOM - self.ceiling)
 
 
+def _band(band: Band, place: _Place, span: Span) -> str:
+    x = place.x(max(span.from_s, band.from_s))
+    width = place.x(min(span.until_s, band.until_s)) - x
+    if width <= 0:
+        return ""
+    shape = f'x="{x:.1f}" y="{place.ceiling}" width="{width:.1f}" height="{_HEIGHT - _BOTTOM - place.ceiling}"'
+    return f'<rect class="band" {shape} fill="{escape(band.colour)}">{_tip(band.name)}</rect>'
+
+
+def _tip(text: str) -> str:
+    return f"<title>{escape(text)}</title>" if text else ""
+
+
 def _line(line: Line, place: _Place, span: Span) -> str:
     shown = [(at, value) for at, value in line.points if span.from_s <= at <= span.until_s and math.isfinite(value)]
     if len(shown) == 1:
         at, value = shown[0]
-        return f'<circle class="dot {escape(line.kind)}" cx="{place.x(at):.1f}" cy="{place.y(value):.1f}" r="3"/>'
+        return f'<circle class="dot {escape(line.kind)}" cx="{place.x(at):.1f}" cy="{place.y(value):.1f}" r="3">{_tip(line.tip)}</circle>'
     every = max(1, math.ceil(len(shown) / _MOST_POINTS))
     points = " ".join(f"{place.x(at):.1f},{place.y(value):.1f}" for at, value in shown[::every])
-    return f'<polyline class="line {escape(line.kind)}" points="{points}"/>' if points else ""
+    return f'<polyline class="line {escape(line.kind)}" points="{points}">{_tip(line.tip)}</polyline>' if points else ""
 
 
 def _ticks(span: Span) -> list[tuple[float, str, str]]:

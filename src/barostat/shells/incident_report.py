@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 
+from barostat.judge.remedy_measured import Look, document
 from barostat.remedy.record import to_json
 from barostat.remedy.state import State
-from barostat.shells.charts import duration, page
+from barostat.shells.charts import Band, duration, page
+from barostat.shells.incident_charts import drawings, rows
 
 
 def line(state: State) -> str:
@@ -16,16 +19,17 @@ def line(state: State) -> str:
     return f"{state.plan.id}  {_at(state.plan.made_at)}  {state.plan.target}  {state.phase}  {state.plan.cause}: {state.plan.change}"
 
 
-def as_json(state: State) -> str:
-    """The record itself, indented."""
-    return json.dumps(json.loads(to_json(state)), indent=2, ensure_ascii=False)
+def as_json(state: State, looks: Sequence[Look] = ()) -> str:
+    """The record itself, indented, and beside it as `seen` what was measured, or null."""
+    return json.dumps({**json.loads(to_json(state)), "seen": document(looks) if looks else None}, indent=2, ensure_ascii=False)
 
 
-def as_markdown(state: State) -> str:
-    """The post-mortem in Markdown."""
-    lines = [f"# Incident {state.plan.id}", "", *(f"- **{title}:** {text}" for title, text in _facts(state)), "", "## Timeline", ""]
-    lines += ["| time | after | event | detail |", "|---|---|---|---|"]
-    lines += [f"| {at} | {after} | {event} | {_cell(detail)} |" for at, after, event, detail in _timeline(state)]
+def as_markdown(state: State, looks: Sequence[Look] = (), unseen: str = "") -> str:
+    """The post-mortem in Markdown. `unseen`: why there are no looks."""
+    lines = [f"# Incident {state.plan.id}", "", *(f"- **{title}:** {text}" for title, text in _facts(state))]
+    table = rows(state, looks)
+    lines += ["", "## Measured", "", *(_grid(table) if table else [unseen])]
+    lines += ["", "## Timeline", "", *_grid([_EVENTS, *_timeline(state)])]
     if state.conditions:
         lines += ["", "## Conditions", ""]
         lines += [f"- **{found.type}** {found.status} ({_at(found.at)}): {found.reason}" for found in state.conditions]
@@ -35,19 +39,31 @@ def as_markdown(state: State) -> str:
     return "\n".join(lines)
 
 
-def as_html(state: State) -> str:
-    """The post-mortem as one page that needs nothing else."""
-    facts = "".join(f"<tr><th>{escape(title)}</th><td style='text-align:left'>{escape(text)}</td></tr>" for title, text in _facts(state))
-    rows = "".join(
-        "<tr>" + "".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in entry) + "</tr>" for entry in _timeline(state)
-    )
+def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "") -> str:
+    """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks."""
+    facts = "".join(f"<tr><th>{escape(title)}</th><td class='words'>{escape(text)}</td></tr>" for title, text in _facts(state))
     conditions = "".join(f"<li><b>{escape(found.type)}</b> {found.status}: {escape(found.reason)}</li>" for found in state.conditions)
+    measured = f"<p>{escape(unseen)}</p>"
+    if looks:
+        measured = drawings(state, looks, _bands(state)) + _table(rows(state, looks), 3, "measured")
     body = (
-        f"<h1>Incident {escape(state.plan.id)}</h1><table>{facts}</table>{_drawing(state)}"
-        f"<h2>Timeline</h2><table><tr><th>time</th><th>after</th><th>event</th><th>detail</th></tr>{rows}</table>"
+        f"<h1>Incident {escape(state.plan.id)}</h1><table class='facts'>{facts}</table>{_drawing(state)}"
+        f"<h2>Measured</h2>{measured}"
+        f"<h2>Timeline</h2>{_table([_EVENTS, *_timeline(state)], 4)}"
         f"<h2>Conditions</h2><ul>{conditions}</ul>"
     )
-    return page(f"Barostat: incident {state.plan.id}", body)
+    return page(f"Barostat: incident {state.plan.id}", body, _STYLE)
+
+
+def _table(entries: Sequence[tuple[str, ...]], words: int, kind: str = "") -> str:
+    """The first entry is the heading; the first columns are words, the others numbers."""
+
+    def row(entry: tuple[str, ...], tag: str) -> str:
+        kinds = (" class='words'" if place < words else "" for place in range(len(entry)))
+        cells = (f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in zip(kinds, entry, strict=True))
+        return f"<tr>{''.join(cells)}</tr>"
+
+    return f"<table class='{kind}'>{row(entries[0], 'th')}{''.join(row(entry, 'td') for entry in entries[1:])}</table>"
 
 
 def _facts(state: State) -> list[tuple[str, str]]:
@@ -70,26 +86,37 @@ def _timeline(state: State) -> list[tuple[str, str, str, str]]:
     return [(_at(entry.at), f"{entry.at - began:.0f} s", entry.event, entry.detail) for entry in state.timeline]
 
 
+def _bands(state: State) -> tuple[Band, ...]:
+    """The phases, each until the next one."""
+    phases = [entry for entry in state.timeline if entry.event in _PHASES]
+    ends = [entry.at for entry in (*phases[1:], *state.timeline[-1:])]
+    return tuple(Band(entry.at, end, entry.event, _PHASES[entry.event]) for entry, end in zip(phases, ends, strict=True))
+
+
 def _drawing(state: State) -> str:
     """The phases as bars over time."""
-    phases = [entry for entry in state.timeline if entry.event[:1].isupper() and entry.event in _PHASES]
-    if len(phases) < 2 or state.timeline[-1].at <= state.timeline[0].at:
+    bands = _bands(state)
+    if len(bands) < 2 or state.timeline[-1].at <= state.timeline[0].at:
         return ""
-    began, ended = state.timeline[0].at, state.timeline[-1].at
-    scale = 800.0 / (ended - began)
+    began = state.timeline[0].at
+    scale = 800.0 / (state.timeline[-1].at - began)
     bars = []
-    for index, entry in enumerate(phases):
-        until = phases[index + 1].at if index + 1 < len(phases) else ended
-        x, width = (entry.at - began) * scale, max(1.0, (until - entry.at) * scale)
-        colour = _PHASES[entry.event]
+    for index, band in enumerate(bands):
+        x, took = (band.from_s - began) * scale, band.until_s - band.from_s
         bars.append(
-            f"<rect x='{x:.1f}' y='{20 * index}' width='{width:.1f}' height='14' fill='{colour}'/>"
-            f"<text x='{min(x, 640.0):.1f}' y='{20 * index + 11}' font-size='11'>{escape(entry.event)} {until - entry.at:.0f} s</text>"
+            f"<rect x='{x:.1f}' y='{20 * index}' width='{max(1.0, took * scale):.1f}' height='14' fill='{band.colour}'/>"
+            f"<text x='{min(x, 640.0):.1f}' y='{20 * index + 11}' font-size='11'>{escape(band.name)} {took:.0f} s</text>"
         )
-    height = 20 * len(phases)
+    height = 20 * len(bands)
     return f"<svg role='img' aria-label='phases over time' viewBox='0 0 800 {height}' width='100%'>{''.join(bars)}</svg>"
 
 
+_EVENTS = ("time", "after", "event", "detail")
+_STYLE = """
+td.words,th.words,.facts td{text-align:left}td{vertical-align:top}.facts th{white-space:nowrap;border:0}
+.measured td,.measured th{white-space:nowrap;padding-right:.7rem}.measured td:nth-child(3){white-space:normal;overflow-wrap:anywhere}
+svg text.limit-name{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
+"""
 _PHASES = {
     "Confirming": "#d0d7de", "Planned": "#d0d7de", "Preparing": "#b6d7ff", "Draining": "#ffe0a3", "Changing": "#ffd08a",
     "Verifying": "#c7b9ff", "Promoting": "#a8e0b4", "RollingBack": "#ffb3b3", "Done": "#1a7f37", "RolledBack": "#cf222e",
@@ -99,6 +126,12 @@ _PHASES = {
 
 def _at(instant: float) -> str:
     return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _grid(entries: Sequence[tuple[str, ...]]) -> list[str]:
+    """The entries as a table in Markdown; the first is the heading."""
+    written = [f"| {' | '.join(map(_cell, entry))} |" for entry in entries]
+    return [written[0], "|---" * len(entries[0]) + "|", *written[1:]]
 
 
 def _cell(text: str) -> str:

@@ -23,6 +23,7 @@ from barostat.io.remedy import facts as reading
 from barostat.io.remedy.driver import Ask, Driver, Tell, new_holder
 from barostat.io.remedy.ground import Ground, Pace
 from barostat.io.remedy.home import LIMITS_KEY, limits_name
+from barostat.io.remedy.measuring import before
 from barostat.io.remedy.store import Store
 from barostat.judge.remedy_facts import facts
 from barostat.judge.remedy_plan import NoPlan, Planned, Wish, limits_after, plan_for
@@ -58,10 +59,12 @@ class Campaign:
     tell: Tell
     limits: ServingLimits | None = None
     pace: Pace = field(default_factory=Pace)
+    _seen: Seen | None = None
 
     async def look(self) -> Seen:
         """The target and all around it. Errors: InputError, OutsideError."""
-        return await reading.see(self.cluster, self.namespace, self.name, self.options, self.clock, lambda _: None)
+        self._seen = await reading.see(self.cluster, self.namespace, self.name, self.options, self.clock, lambda _: None)
+        return self._seen
 
     async def held_limits(self) -> ServingLimits | None:
         """The limits that the cluster holds for the target, or those that were given.
@@ -113,9 +116,12 @@ class Campaign:
 
     async def _drive(self, state: State, limits: str, ask: Ask | None, *first: Event) -> tuple[State, bool]:
         ground = Ground(self.cluster, state.plan, self.clock, self.pace)
+        before(ground, self._seen)
 
         async def gather() -> Facts:
-            return await self.facts(state.plan)
+            found = await self.facts(state.plan)
+            before(ground, self._seen)
+            return found
 
         driver = Driver(ground, Store(self.cluster, self.namespace, self.pace), gather, limits, self.tell, ask)
         ended = await driver.run(state, *first)

@@ -113,7 +113,7 @@ class Driver:
 
     async def _recorded(self, command: WriteRecord) -> Answer:
         try:
-            return await self.store.write(command, self.limits)
+            return await self.store.write(command, self.limits, self.ground.looks.values())
         except OutsideError as error:
             return Lost(str(error)) if error.retryable else Refused(str(error))
 

@@ -27,6 +27,7 @@ from barostat.io.kubernetes.failures import Failed
 from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, ENDPOINT_SLICES, PODS, REPLICA_SETS, SERVICES, Resource
 from barostat.judge.flag_surgery import NotChanged
 from barostat.judge.remedy_change import changed_template, digest, selecting, service_labels
+from barostat.judge.remedy_measured import Key, Look
 from barostat.platform.objects import condition, mapping, name_of, objects, text, value
 from barostat.remedy.acts import ClaimHome, Conflict, Lost, Refused, ReleaseHome
 from barostat.remedy.acts import Failed as Failure
@@ -78,12 +79,13 @@ class Denied(Exception):
 
 @dataclass(slots=True)
 class Ground:
-    """The cluster as one plan sees it."""
+    """The cluster as one plan sees it. `looks`: what this run has measured so far, for people."""
 
     cluster: Cluster
     plan: Plan
     clock: Clock
     pace: Pace = field(default_factory=Pace)
+    looks: dict[Key, Look] = field(default_factory=dict)
     _looked: tuple[float, float] = (0.0, 0.0)
 
     @property

@@ -8,6 +8,7 @@ from barostat.core.window import Window
 from barostat.io.kubernetes.live import Options
 from barostat.io.remedy.ground import Denied, Ground
 from barostat.io.remedy.looking import watcher
+from barostat.io.remedy.measuring import Following
 from barostat.judge.assemble import windows
 from barostat.platform.objects import name_of
 from barostat.remedy.acts import Judged, Lost
@@ -28,6 +29,7 @@ async def observe(ground: Ground, do: Do) -> Judged:
     else:
         names = tuple(name_of(pod) for pod in await ground.home_pods())
     eye = watcher(ground, names, Options(for_s=0.0))
+    following = Following(ground, eye)
     former = dict(plan.baseline)
     began = ground.clock.now()
     since = began + min(pace.settle_s, plan.expectation.sustained_s)
@@ -39,6 +41,7 @@ async def observe(ground: Ground, do: Do) -> Judged:
         while True:
             await _unless_lost(ground, do)
             await eye.look(pace.interval_s)
+            following.take()
             now = ground.clock.now()
             if not anew:
                 since = max(since, now - plan.expectation.sustained_s)
@@ -55,6 +58,7 @@ async def observe(ground: Ground, do: Do) -> Judged:
             turn = max(turn + pace.interval_s, ground.clock.now())
             await asyncio.sleep(turn - ground.clock.now())
     finally:
+        following.end()
         await eye.rest()
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from barostat.core.errors import InputError, OutsideError
 from barostat.io.kubernetes.cluster import Cluster, Object
 from barostat.io.kubernetes.failures import Failed
 from barostat.io.kubernetes.resources import CONFIG_MAPS, EVENTS
-from barostat.io.remedy.ground import INCIDENT, MANAGED, TRIES, Pace, no, patient, settled
-from barostat.platform.objects import mapping, name_of, text
+from barostat.io.remedy.ground import INCIDENT, MANAGED, TRIES, Pace, may_come, no, patient, settled
+from barostat.judge.remedy_measured import Look, carried, measured
+from barostat.platform.objects import name_of, text
 from barostat.remedy.acts import Conflict, Done, Lost, Refused
 from barostat.remedy.plan import Target
 from barostat.remedy.record import from_json, to_json
 from barostat.remedy.state import Emit, State, WriteRecord
 
-KEY, LIMITS = "incident.json", "limits.yaml"
+KEY, LIMITS, SEEN = "incident.json", "limits.yaml", "seen.json"
 RECORD = "barostat.dev/record"
 TARGET = "barostat.dev/target"
 
@@ -35,9 +37,13 @@ class Store:
     namespace: str
     pace: Pace = field(default_factory=Pace)
 
-    async def write(self, command: WriteRecord, limits: str) -> Done | Refused | Conflict | Lost:
-        """WriteRecord: fits no record, one of a lower epoch that is the one that was read, one of this run with no higher revision."""
+    async def write(self, command: WriteRecord, limits: str, looks: Iterable[Look] = ()) -> Done | Refused | Conflict | Lost:
+        """WriteRecord: fits no record, one of a lower epoch that is the one that was read, one of this run with no higher revision.
+
+        `looks`: what was measured goes with it in the same write, beside what is there already; where that is refused it goes alone.
+        """
         state, name = command.state, record_name(command.state.plan.id)
+        bare = False
         for _ in range(TRIES):
             found = await patient(lambda: self.cluster.get(CONFIG_MAPS, name, self.namespace), self.pace)
             if isinstance(found, Failed) and found.kind != "not-found":
@@ -46,7 +52,8 @@ class Store:
                 "name": name,
                 "labels": {**MANAGED, INCIDENT: state.plan.id, TARGET: state.plan.target.name[:63], RECORD: "true"},
             }
-            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: to_json(state), LIMITS: limits}}
+            data = {KEY: to_json(state), LIMITS: limits} | ({} if bare else _measured(found, looks))
+            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             if isinstance(found, Failed):
                 write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s)
             else:
@@ -61,8 +68,11 @@ class Store:
             written = await settled(write, self.pace)
             if not isinstance(written, Failed):
                 return Done()
-            if written.kind not in ("conflict", "not-found"):
+            if written.kind in ("conflict", "not-found"):
+                continue
+            if SEEN not in data or may_come(written):
                 return await no(written)
+            bare = True
         return Lost("the record changes all the time")
 
     async def read(self, incident: str) -> tuple[State, str]:
@@ -70,12 +80,27 @@ class Store:
 
         Errors: InputError where there is none, or none that can be read; OutsideError.
         """
+        found = await self._held(incident)
+        return from_json(text(found, "data", KEY), name_of(found)), text(found, "data", LIMITS)
+
+    async def post_mortem(self, incident: str) -> tuple[State, tuple[Look, ...], str]:
+        """(the state, what was measured, why nothing of that is there as a sentence). Errors: as `read`."""
+        found = await self._held(incident)
+        state, seen = from_json(text(found, "data", KEY), name_of(found)), text(found, "data", SEEN)
+        if not seen:
+            return state, (), "Nothing that was measured is kept with it: it ended before anything was, or an earlier version wrote it."
+        try:
+            return state, measured(seen, SEEN), ""
+        except InputError as error:
+            return state, (), f"What was measured cannot be read: {error}."
+
+    async def _held(self, incident: str) -> Object:
         found = await self.cluster.get(CONFIG_MAPS, record_name(incident), self.namespace)
         if isinstance(found, Failed):
             if found.kind == "not-found":
                 raise InputError(f"there is no such incident in namespace {self.namespace}; `barostat incident list` shows them", incident)
             raise found.error()
-        return from_json(text(found, "data", KEY), name_of(found)), text(found, "data", LIMITS)
+        return found
 
     async def every(self, target: str = "") -> tuple[list[State], list[str]]:
         """All incidents (of that target), the newest first, and what could not be read.
@@ -135,9 +160,12 @@ def _fits(held: State, state: State, revision: int) -> bool:
     return held.epoch < state.epoch and held.revision < revision
 
 
-def data_of(item: Object) -> str:
-    """The limits file that a ConfigMap holds, or empty."""
-    return text(mapping(item, "data"), LIMITS)
+def _measured(found: Object | Failed, looks: Iterable[Look]) -> dict[str, str]:
+    try:
+        kept = carried("" if isinstance(found, Failed) else text(found, "data", SEEN), looks)
+    except Exception:  # a bug of ours in what is only drawn must not end a remedy
+        return {}
+    return {SEEN: kept} if kept else {}
 
 
-__all__ = ["OutsideError", "Store", "data_of", "record_name"]
+__all__ = ["OutsideError", "Store", "record_name"]

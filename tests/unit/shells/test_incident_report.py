@@ -1,0 +1,164 @@
+"""The post-mortem as a page, as Markdown and as data: what was measured before and after, with the phases behind."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from tests.unit.remedy.dialogue import a_plan
+
+from barostat.core.change import pressure_relieved
+from barostat.core.signal import Point
+from barostat.judge.remedy_measured import OVER_TIME, Look, When, document
+from barostat.remedy.acts import PodRef
+from barostat.remedy.record import from_json, to_json
+from barostat.remedy.state import Condition, Entry, State
+from barostat.shells.incident_charts import QUANTITIES
+from barostat.shells.incident_report import as_html, as_json, as_markdown
+
+AT = 1_763_788_800.0
+TIMES = (
+    (0, "Confirming", "kv-preemption-thrash: max-num-seqs, --max-num-seqs: 64 -> 16"), (32, "Planned", ""), (41, "Approved", ""),
+    (41, "Preparing", ""), (42, "ClaimHome", ""), (43, "CreateSpare", "index 0"), (131, "AwaitSpare", "spare-0"), (131, "Changing", ""),
+    (133, "JoinRotation", "spare-0"), (133, "Draining", ""), (135, "Detach", "home-0"), (172, "AwaitDrained", "home-0"),
+    (172, "Verifying", ""), (307, "Observe", "preemptions_per_s 0, at most 0.01; arrivals_per_s 3.1, 0.98 of before"),
+    (307, "Promoting", ""), (330, "PatchTemplate", ""), (421, "AwaitHome", ""), (440, "ReleaseHome", ""), (441, "Done", "it is in force"),
+)  # fmt: skip
+SPARE, HOME = "vllm-spare-a1b2c3-0-x7", "vllm-5d8f-qk2wz"
+
+
+def series(from_s: int, until_s: int, level: float, swing: float) -> tuple[Point, ...]:
+    return tuple(Point(AT + at, round(max(0.0, level + swing * math.sin(at / 9.0)), 4)) for at in range(from_s, until_s + 1, 5))
+
+
+def a_look(when: When, pod: str, from_s: int, until_s: int, *levels: tuple[float, float]) -> Look:
+    found = {name: series(from_s, until_s, *level) for name, level in zip(OVER_TIME, levels, strict=True)}
+    for mean, p99 in (("ttft_mean_s", "ttft_p99_s"), ("itl_mean_s", "itl_p99_s")):
+        found[p99] = (Point(AT + until_s, 1.8 * found[mean][0].value),)
+    return Look(when, pod, "", found)
+
+
+ILL = ((0.985, 0.015), (3.1, 1.4), (52.0, 6.0), (21.0, 8.0), (610.0, 70.0), (2.9, 0.9), (0.11, 0.03))
+WELL = ((0.74, 0.05), (0.0, 0.0), (15.0, 1.0), (9.0, 4.0), (790.0, 25.0), (0.9, 0.2), (0.034, 0.002))
+LOOKS = (
+    a_look("before", HOME, -45, -15, *ILL),
+    a_look("before", "vllm-5d8f-zz9tp", -45, -15, *((0.97 * level, swing) for level, swing in ILL)),
+    a_look("before", HOME, 2, 32, *ILL),
+    a_look("after", SPARE, 172, 307, *WELL),
+)
+PLAN = replace(
+    a_plan(replicas=2),
+    made_at=AT - 10.0,
+    expectation=pressure_relieved(2.0, 0.1),
+    baseline=(("arrivals_per_s", 3.2), ("generation_tokens_per_s", 640.0), ("preemptions_per_s", 3.1)),
+)
+STATE = State(
+    PLAN,
+    phase="Done",
+    why="--max-num-seqs: 64 -> 16 is in force",
+    timeline=tuple(Entry(AT + at, event, detail) for at, event, detail in TIMES),
+    conditions=(Condition("Verified", "True", "preemptions_per_s 0, at most 0.01", AT + 307.0),),
+    pods=(("home-0", PodRef(HOME, "u1")), ("spare-0", PodRef(SPARE, "u2"))),
+)
+
+
+def whole(text: str) -> ElementTree.Element:
+    return ElementTree.fromstring(text.removeprefix("<!doctype html>\n"))
+
+
+def figures(text: str) -> dict[str, ElementTree.Element]:
+    return {(found.find("figcaption").text or ""): found for found in whole(text).iter("figure")}  # type: ignore[union-attr]
+
+
+def across(figure: ElementTree.Element, kind: str) -> list[float]:
+    """Where the lines of that kind lie on the axis of time."""
+    lines = [line for line in figure.iter("polyline") if line.attrib["class"].split()[1:2] == ([kind] if kind else [])]
+    return [float(pair.split(",")[0]) for line in lines for pair in line.attrib["points"].split()]
+
+
+def test_there_is_a_drawing_for_each_quantity_with_before_left_of_after() -> None:
+    drawn = figures(as_html(STATE, LOOKS))
+    assert list(drawn) == [title for title, *_ in QUANTITIES]
+    for figure in drawn.values():
+        assert max(across(figure, "second")) < min(across(figure, ""))
+
+
+def test_the_phases_are_shaded_behind_at_their_times() -> None:
+    figure = figures(as_html(STATE, LOOKS))["KV usage"]
+    bands = {band.findtext("title"): band.attrib for band in figure.iter("rect")}
+    assert list(bands) == ["Confirming", "Planned", "Preparing", "Changing", "Draining", "Verifying", "Promoting"]
+    verifying = bands["Verifying"]
+    left, right = float(verifying["x"]), float(verifying["x"]) + float(verifying["width"])
+    assert left - 0.2 <= min(across(figure, "")) < max(across(figure, "")) <= right + 0.2
+
+
+def test_what_was_promised_is_drawn_where_it_is_known() -> None:
+    drawn = figures(as_html(STATE, LOOKS))
+    named = {title: [text.text for text in figure.iter("text") if text.get("class") == "limit-name"] for title, figure in drawn.items()}
+    assert named["Time to first token"] == ["at most 2 s"]
+    assert named["Time between tokens"] == ["at most 100 ms"]
+    assert named["Output tokens per second"] == ["at least 576 at the load of before"]
+    assert named["Running requests"] == ["limit before: 64", "limit after: 16"]
+    assert named["KV usage"] == ["at most 97%"]
+    assert "no limit where preemptions_per_s is at most 0.01" in (drawn["KV usage"].findtext("figcaption/span") or "")
+    assert named["Preemptions per second"] == []
+
+
+def test_each_line_says_whose_it_is() -> None:
+    tips = [title.text for title in figures(as_html(STATE, LOOKS))["Time to first token"].iter("title")]
+    assert f"before: {HOME}" in tips
+    assert f"after: {SPARE}, p99" in tips
+
+
+def test_the_table_has_a_row_for_each_look() -> None:
+    text = as_markdown(STATE, LOOKS)
+    rows = [line for line in text.splitlines() if line.startswith(("| before", "| after"))]
+    assert rows[-1].startswith(f"| after | 172 s | {SPARE} (spare-0) | 75% | 0 | 15.1 |")
+    assert rows[0].startswith(f"| before | -45 s | {HOME} (home-0) |")
+    assert len(rows) == len(LOOKS)
+    widths = {line.count("|") for line in text.split("## Measured")[1].split("##")[0].strip().splitlines()}
+    assert len(widths) == 1
+
+
+def test_without_looks_it_says_so_in_a_sentence_and_draws_none() -> None:
+    told = "What was measured cannot be read: seen.json: is no JSON <script>."
+    page, text = as_html(STATE, (), told), as_markdown(STATE, (), told)
+    assert figures(page) == {}
+    assert "cannot be read: seen.json: is no JSON &lt;script&gt;." in page
+    assert told in text
+    assert "phases over time" in page
+
+
+def test_as_data_the_record_stays_what_it_is_and_has_what_was_seen_beside_it() -> None:
+    found = json.loads(as_json(STATE, LOOKS))
+    assert found.pop("seen") == json.loads(json.dumps(document(LOOKS)))
+    assert from_json(json.dumps(found)) == from_json(to_json(STATE))
+    assert json.loads(as_json(STATE))["seen"] is None
+
+
+def test_a_name_that_is_no_pods_is_harmless() -> None:
+    bad = "<script>alert(1)</script>|\n"
+    page = as_html(STATE, [Look("after", bad, bad, LOOKS[-1].series)])
+    assert "<script>" not in page
+    whole(page)
+    (row,) = [line for line in as_markdown(STATE, [Look("after", bad, bad, LOOKS[-1].series)]).splitlines() if "alert" in line]
+    assert row.replace("\\|", "").count("|") == 11
+
+
+def test_a_look_of_one_point_and_an_incident_without_a_timeline_are_drawn() -> None:
+    one = Look("after", SPARE, "", {"kv_usage_ratio": (Point(AT, 0.5),)})
+    assert list(figures(as_html(replace(STATE, timeline=()), [one]))) == ["KV usage"]
+
+
+def test_what_was_measured_is_not_a_sliver_of_a_long_incident() -> None:
+    late = replace(STATE, timeline=(*STATE.timeline[:-1], Entry(AT + 90_000.0, "Done", "")))
+    figure = figures(as_html(late, LOOKS))["KV usage"]
+    assert max(across(figure, "")) - min(across(figure, "second")) > 0.35 * 500
+
+
+def test_the_page_is_the_same_each_time() -> None:
+    assert as_html(STATE, LOOKS) == as_html(STATE, LOOKS)
+    assert not re.search(r"https?://(?!www\.w3\.org)", as_html(STATE, LOOKS))
