@@ -45,13 +45,29 @@ class Tuned:
 
 
 def tune_args(tuned: Tuned) -> str:
-    """The changed arguments as vLLM takes them, on one line."""
+    """The changed arguments as vLLM takes them, on one line; today's, of the levers that were tried, where none changes."""
+    space = tuned.results.space
+    today = {lever.name: value for lever, value in zip(space.levers, space.today, strict=True)}
     words = [
         f"--{name} {value:g}" if isinstance(value, float) else f"--{name} {value}"
-        for name, value in tuned.flags.items()
+        for name, value in (tuned.flags or flags_of(space.settings, today)).items()
         if value is not None
     ]
     return " ".join(words) + "\n"
+
+
+def beside_args(tuned: Tuned) -> str:
+    """What bare arguments do not tell, in a sentence: that nothing better was found, or what is no argument. Empty where they tell all."""
+    if not tuned.changed:
+        return "nothing better than today's settings was found: these arguments are today's"
+    if not tuned.flags:
+        return f"what is better is at the edge, not in the engine ({summary_of(tuned.live)}): these arguments are today's"
+    said = [f"leave out --{name}" for name, value in tuned.flags.items() if value is None]
+    if tuned.live:
+        said.append(f"beside these arguments, at the edge: {summary_of(tuned.live)}")
+    if tuned.proof is not None and not (tuned.proof.told and tuned.proof.gain_per_s > 0):
+        said.append("nothing better than today's settings beyond noise was found: these arguments are not worth a restart by themselves")
+    return "; ".join(said)
 
 
 def tune_table(tuned: Tuned) -> str:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from barostat.judge.tuning import Results
+from barostat.judge.tuning_space import Lever, Space
 from barostat.shells.cli.main import main
+from barostat.shells.tune_report import Tuned, beside_args, tune_args
+from barostat.twin.latency import LinearPace
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Slo
 
 BUNDLES = Path(__file__).parents[2] / "data/bundles"
 COMMAND = [
@@ -47,6 +53,36 @@ def test_every_form_has_the_settings(capsys: pytest.CaptureFixture[str]) -> None
         assert "slots bind" in shown
         assert "needs a restart" in shown
         assert "barostat plan" in shown  # more slots take memory
+
+
+@pytest.mark.parametrize(
+    ("more", "printed", "said"),
+    [
+        (["--lever", "max-num-seqs"], "--max-num-seqs 64\n", "barostat: nothing better than today's settings was found"),
+        (["--lever", "max-num-seqs", "--max-num-active-seqs", "60"], "--max-num-active-seqs 60\n", "these arguments are today's"),
+        (["--lever", "edge-output-cap"], "\n", "these arguments are today's"),
+    ],
+)
+def test_where_nothing_is_better_the_arguments_are_todays_and_it_is_said(
+    more: list[str], printed: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idle = [
+        "tune", "--workload", "poisson:rate=1,minutes=0.35,input=200,output=80", "--kv-blocks", "2000", "--max-model-len", "4000",
+        "--max-num-seqs", "64", "--latency", "base=0.01,prefill=2e-5,decode=1e-4", "--slo-ttft-p99", "1", "--budget", "12",
+    ]  # fmt: skip
+    assert main([*idle, *more, "-o", "args"]) == 0
+    found = capsys.readouterr()
+    assert found.out == printed
+    assert found.err.count(said) == 1
+
+
+def test_what_is_no_argument_is_said_beside_them() -> None:
+    levers = (Lever("watermark", (0.01, 0.05), 0), Lever("max-num-queued-reqs", (8, None), 0), Lever("edge-output-cap", (300, None), 1))
+    space = Space(Settings(kv_blocks=2000, max_num_seqs=3, max_model_len=4000, max_num_batched_tokens=2048), levers)
+    slo = Slo(1.0, None)
+    tuned = Tuned(Results(space, slo, LinearPace(0.01, 2e-5, 1e-4, 1e-8), lambda _: []), (0.05, None, 300), None, slo)
+    assert tune_args(tuned) == "--watermark 0.05\n"
+    assert beside_args(tuned) == "leave out --max-num-queued-reqs; beside these arguments, at the edge: edge-output-cap 300"
 
 
 def test_a_bundle_is_tuned_on_its_own_traffic(capsys: pytest.CaptureFixture[str]) -> None:

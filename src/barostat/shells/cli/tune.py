@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.judge.tuning_proof import prove
     from barostat.judge.tuning_space import ALWAYS, space_of
     from barostat.shells.cli.situation import situation
-    from barostat.shells.tune_report import Tuned, tune_args, tune_json, tune_markdown, tune_table
+    from barostat.shells.tune_report import Tuned, beside_args, tune_args, tune_json, tune_markdown, tune_table
     from barostat.twin.summary import Slo
 
     for name in ("slo_ttft_p99", "slo_itl_p99"):
@@ -100,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
         json.dump(tune_json(tuned), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
+        if arguments.output == "args" and (said := beside_args(tuned)):
+            shown.say(said)
         sys.stdout.write({"args": tune_args, "md": tune_markdown, "table": tune_table}[arguments.output](tuned))
     return 0 if proof is None or proof.holds else 3
 
