@@ -26,7 +26,7 @@ from barostat.levers import levers
 from barostat.platform.objects import mapping, name_of, text
 from barostat.platform.placing import rollout_complete
 from barostat.platform.pods import engine_container
-from barostat.remedy.plan import ROLLBACK, Autonomy, Bounds, Plan, Strategy, Target
+from barostat.remedy.plan import ROLLBACK, Autonomy, Bounds, Plan, Strategy, Target, taking_back
 from barostat.remedy.state import State
 from barostat.twin.summary import Slo
 
@@ -293,7 +293,7 @@ def rollback_plan(seen: Seen, done: Plan, wish: Wish) -> Plan | NoPlan:
         serving=min(serving, seen.replicas),
         baseline=former,
         template=digest(seen.template),
-        because=f"takes incident {done.id} back",
+        because=taking_back(done.id),
         autonomy=wish.autonomy,
         parent=text(seen.home, "metadata", "annotations", ENDED),
         bounds=replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),

@@ -15,6 +15,11 @@ ROLLBACK = "rollback"
 """The lever of a plan that takes one back: a person wants it, whatever the cause is by now."""
 
 
+def taking_back(incident: str) -> str:
+    """Why there is a plan that takes that incident back."""
+    return f"takes incident {incident} back"
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The object that is changed: one, and no later one of the same name."""
@@ -103,6 +108,12 @@ class Plan:
         """The name of a spare Deployment: the same for the same plan, within Kubernetes' 63 characters."""
         tail = f"-spare-{self.id[-12:].lower()}-{index}"
         return self.target.name[: 63 - len(tail)].rstrip("-.") + tail
+
+    @property
+    def undoes(self) -> str:
+        """The incident whose change the plan takes back; empty for any but a rollback."""
+        before, after = taking_back("#").split("#")
+        return self.because.removeprefix(before).removesuffix(after) if self.lever == ROLLBACK else ""
 
     def undo_sentence(self) -> str:
         """What takes the change back, for a person."""

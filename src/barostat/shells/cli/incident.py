@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from barostat.shells.cli.remedy_flags import OK, add_cluster, add_look, end_code, how_it_ended, owners_back, within
+from barostat.shells.cli.remedy_flags import OK, add_cluster, add_look, end_code, how_it_ended, owners_back, say, within
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
@@ -52,8 +52,6 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for."""
-    from barostat.shells.cli import remedy_flags
-
     match arguments.kind:
         case "list":
             return within(arguments, "", _list)
@@ -61,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             return within(arguments, "", lambda campaign: _show(campaign, arguments))
         case _:
             abort = "a person ended it" if arguments.kind == "abort" else ""
-            return within(arguments, "", lambda campaign: _go_on(campaign, arguments.id, abort, remedy_flags.say))
+            return within(arguments, "", lambda campaign: go_on(campaign, arguments.id, abort))
 
 
 async def _list(campaign: Campaign) -> int:
@@ -88,11 +86,22 @@ async def _show(campaign: Campaign, arguments: argparse.Namespace) -> int:
     return OK
 
 
-async def _go_on(campaign: Campaign, incident: str, abort: str, say: Any) -> int:
+async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
+    """The exit code of the incident once it has ended, or was stopped. `abort`: why it is taken back; empty to go on.
+
+    Errors: InputError where there is none; OutsideError.
+    """
+    from barostat.core.errors import InputError
     from barostat.io.remedy.store import Store
     from barostat.remedy.program import TERMINAL
 
-    state, limits = await Store(campaign.cluster, campaign.namespace).read(incident)
+    try:
+        state, limits = await Store(campaign.cluster, campaign.namespace).read(incident)
+    except InputError as error:
+        if error.where != incident or not await _back_without_record(campaign, incident):
+            raise
+        print(f"{incident}: it ended before anything was begun")
+        return OK
     campaign.name = state.plan.target.name
     if state.phase in TERMINAL and state.phase != "HandedOff":
         if not abort:
@@ -106,6 +115,17 @@ async def _go_on(campaign: Campaign, incident: str, abort: str, say: Any) -> int
         await owners_back(campaign, state)
     print(how_it_ended(state, campaign.namespace, stopped=stopped))
     return end_code(state, stopped=stopped)
+
+
+async def _back_without_record(campaign: Campaign, incident: str) -> bool:
+    """Whom it paused has the workload again; False where it paused nobody. A run that is killed before it begins leaves no record."""
+    from barostat.io.remedy.pausing import hand_back, noted_by
+
+    names = await noted_by(campaign.cluster, campaign.namespace, incident)
+    for name in names:
+        for told in await hand_back(campaign.cluster, campaign.namespace, name, (incident,)):
+            say(told)
+    return bool(names)
 
 
 async def last_of(store: Store, wanted: str) -> tuple[State, str]:

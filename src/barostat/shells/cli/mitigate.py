@@ -141,10 +141,10 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     if switches:
         if ask is not None and not await ask():
             return REFUSED
-        for told in await pause(campaign.cluster, campaign.namespace, campaign.name, switches):
+        for told in await pause(campaign.cluster, campaign.namespace, campaign.name, switches, made.plan.id):
             say(told)
     state, stopped = await campaign.carry_out(made.plan, limits, yes if switches and ask is not None else ask)
-    if not stopped:
+    if not stopped or not state.revision:
         await owners_back(campaign, state)
     print(how_it_ended(state, campaign.namespace, stopped=stopped))
     if not stopped and any(switch.kind in still_paused(state) for switch in switches):

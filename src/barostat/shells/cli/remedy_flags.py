@@ -80,11 +80,15 @@ def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], 
 
 
 async def owners_back(campaign: Campaign, state: State, *, everyone: bool = False) -> None:
-    """Who was paused for the workload has it again, as far as the incident is over (`everyone`: whatever it would do)."""
+    """Whom the incident, or the one that it has undone, paused has the workload again, as far as it is over.
+
+    `everyone`: whatever they would do, and whom an earlier version of ours paused.
+    """
     from barostat.io.remedy.pausing import hand_back, still_paused
 
+    incidents = [state.plan.id, *([state.plan.undoes] if state.phase == "Done" and state.plan.undoes else []), *([""] if everyone else [])]
     keep = () if everyone else still_paused(state)
-    for told in await hand_back(campaign.cluster, campaign.namespace, state.plan.target.name, keep):
+    for told in await hand_back(campaign.cluster, campaign.namespace, state.plan.target.name, incidents, keep):
         say(told)
 
 
@@ -110,6 +114,8 @@ def end_code(state: State, *, stopped: bool) -> int:
 
 def how_it_ended(state: State, namespace: str, *, stopped: bool) -> str:
     """A sentence on stdout."""
+    if stopped and not state.revision:
+        return f"{state.plan.id}: stopped before anything was begun"
     if stopped:
         verb = f"{state.plan.id} -n {namespace}"
         return f"{state.plan.id}: stopped in {state.phase}. On: barostat incident resume {verb}; back: barostat incident abort {verb}"
