@@ -35,7 +35,7 @@ def add_parser(verbs: Any) -> None:
     kinds = parser.add_subparsers(dest="kind", metavar="list|show|resume|abort", required=True)
     listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")
     add_cluster(listed)
-    shown = kinds.add_parser("show", help="one incident: the plan, what happened when, how it ended")
+    shown = kinds.add_parser("show", help="one incident: what was planned, measured and done, how it ended")
     shown.add_argument("id", metavar="ID")
     shown.add_argument("-o", "--output", choices=("md", "json", "html"), default="md", help="form (default md)")
     add_cluster(shown)
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "list":
             return within(arguments, "", _list)
         case "show":
-            return within(arguments, "", lambda campaign: _show(campaign, arguments))
+            return within(arguments, "", lambda campaign: show(campaign, arguments.id, arguments.output))
         case _:
             abort = "a person ended it" if arguments.kind == "abort" else ""
             return within(arguments, "", lambda campaign: go_on(campaign, arguments.id, abort))
@@ -76,13 +76,18 @@ async def _list(campaign: Campaign) -> int:
     return OK
 
 
-async def _show(campaign: Campaign, arguments: argparse.Namespace) -> int:
+async def show(campaign: Campaign, incident: str, output: str) -> int:
+    """Prints the incident with what was measured, as md, json or html, or says why that is missing. Errors: InputError, OutsideError."""
     from barostat.io.remedy.store import Store
     from barostat.shells.incident_report import as_html, as_json, as_markdown
 
-    state, _ = await Store(campaign.cluster, campaign.namespace).read(arguments.id)
-    show = {"md": as_markdown, "json": as_json, "html": as_html}[arguments.output]
-    print(show(state))
+    state, looks, unseen = await Store(campaign.cluster, campaign.namespace).post_mortem(incident)
+    if output == "json":
+        if unseen:
+            say(unseen)
+        print(as_json(state, looks))
+    else:
+        print({"md": as_markdown, "html": as_html}[output](state, looks, unseen))
     return OK
 
 
