@@ -22,8 +22,9 @@ Reach = Literal["everything", "replicas"]
 
 _INSTANCE = ("argocd.argoproj.io/instance",)
 _TRACKING = "argocd.argoproj.io/tracking-id"
-_SKIP = "argocd.argoproj.io/skip-reconcile"
-_KEDA_PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
+ARGO_SKIP = "argocd.argoproj.io/skip-reconcile"
+KEDA_PAUSED = "autoscaling.keda.sh/paused"
+_KEDA_HELD = "autoscaling.keda.sh/paused-replicas"
 _DIRECTIONS, _OFF = ("scaleUp", "scaleDown"), "Disabled"
 _OWN_KINDS = ("apps", "batch", "")
 PAUSED = "barostat.dev/paused"
@@ -139,7 +140,7 @@ def _argo(workload: Object, applications: list[Object]) -> list[Owner]:
     automated = mapping(application, "spec", "syncPolicy", "automated")
     on = "automated" in mapping(application, "spec", "syncPolicy") and automated.get("enabled") is not False
     heals = on and automated.get("selfHeal") is True
-    skipped = text(application, "metadata", "annotations", _SKIP) == "true"
+    skipped = text(application, "metadata", "annotations", ARGO_SKIP) == "true"
     # Its automated sync was switched off for us; what is synced by hand from the start is not paused by that.
     skipped = skipped or (not on and ("Application", namespace, name) in _paused(workload))
     if skipped:
@@ -181,14 +182,14 @@ def _argo_switch(application: Object, namespace: str, name: str, automated: Obje
         pause: Mapping[str, Any] = {"spec": {"syncPolicy": {"automated": None}}}
         resume: Mapping[str, Any] = {"spec": {"syncPolicy": {"automated": dict(automated)}}}
         return Switch("argoproj.io/v1alpha1", "Application", namespace, name, pause, resume, "automated sync is switched off")
-    former = value(application, "metadata", "annotations", _SKIP)
+    former = value(application, "metadata", "annotations", ARGO_SKIP)
     note = (
         "an ApplicationSet owns the application, and may take the annotation away"
         if made
         else "reconciliation is skipped (Argo CD 2.7 and later)"
     )
-    pause = {"metadata": {"annotations": {_SKIP: "true"}}}
-    return Switch("argoproj.io/v1alpha1", "Application", namespace, name, pause, {"metadata": {"annotations": {_SKIP: former}}}, note)
+    pause = {"metadata": {"annotations": {ARGO_SKIP: "true"}}}
+    return Switch("argoproj.io/v1alpha1", "Application", namespace, name, pause, {"metadata": {"annotations": {ARGO_SKIP: former}}}, note)
 
 
 def _flux(workload: Object, known: list[Object]) -> list[Owner]:
@@ -294,9 +295,9 @@ def _autoscalers(workload: Object, hpas: list[Object], scaled: list[Object]) -> 
         own = name_of(item)
         by_keda.add(own)
         annotations = mapping(item, "metadata", "annotations")
-        paused = annotations.get(_KEDA_PAUSED[0]) == "true" or _KEDA_PAUSED[1] in annotations
-        pause = {"metadata": {"annotations": {_KEDA_PAUSED[0]: "true"}}}
-        resume = {"metadata": {"annotations": {_KEDA_PAUSED[0]: annotations.get(_KEDA_PAUSED[0])}}}
+        paused = annotations.get(KEDA_PAUSED) == "true" or _KEDA_HELD in annotations
+        pause = {"metadata": {"annotations": {KEDA_PAUSED: "true"}}}
+        resume = {"metadata": {"annotations": {KEDA_PAUSED: annotations.get(KEDA_PAUSED)}}}
         switch = Switch("keda.sh/v1alpha1", "ScaledObject", namespace, own, pause, resume, "KEDA keeps the replicas that there are")
         because = f"ScaledObject {own} {'is paused' if paused else 'sets the replicas by itself'}"
         source = f"minReplicaCount and maxReplicaCount of ScaledObject {own}"
@@ -323,8 +324,8 @@ def _autoscaler(workload: Object, item: Object, keda: str) -> Owner:
     switch: Switch | None = None
     if keda:  # its ScaledObject could not be read: a write to the HPA would not last either
         because = f"HPA {name} of KEDA's ScaledObject {keda} sets the replicas by itself"
-        pause: Mapping[str, Any] = {"metadata": {"annotations": {_KEDA_PAUSED[0]: "true"}}}
-        switch = Switch("keda.sh/v1alpha1", "ScaledObject", namespace, keda, pause, {"metadata": {"annotations": {_KEDA_PAUSED[0]: None}}})
+        pause: Mapping[str, Any] = {"metadata": {"annotations": {KEDA_PAUSED: "true"}}}
+        switch = Switch("keda.sh/v1alpha1", "ScaledObject", namespace, keda, pause, {"metadata": {"annotations": {KEDA_PAUSED: None}}})
         return Owner("keda", keda, namespace, "replicas", "at-once", because, f"ScaledObject {keda}", switch=switch)
     least, most = count(item, "spec", "minReplicas"), count(item, "spec", "maxReplicas")
     now = count(workload, "spec", "replicas")

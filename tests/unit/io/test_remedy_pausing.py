@@ -145,17 +145,18 @@ def test_nobody_is_paused_twice() -> None:
     on_a_little_kubernetes(go)
 
 
-def test_a_note_of_who_is_not_paused_any_more_is_the_next_incidents() -> None:
+@pytest.mark.parametrize("again", [AUTOMATED, {"prune": True}])
+def test_a_note_of_who_is_not_paused_any_more_is_the_next_incidents(again: dict[str, bool]) -> None:
     async def go(found: Scene) -> None:
         owned = Owned(found)
         (chat, _) = owned.switches()
         await owned.pause("i1", chat)
-        owned.chat["spec"]["syncPolicy"] = {"automated": dict(AUTOMATED)}  # a person took it up again
-        await owned.pause("i2", chat)
+        owned.chat["spec"]["syncPolicy"] = {"automated": dict(again)}  # a person took it up again
+        await owned.pause("i2", *(switch for switch in owned.switches() if switch.kind == "Application"))
         assert owned.chat["spec"]["syncPolicy"] == {}
         assert [entry["incident"] for entry in owned.mark] == ["i2"]
         await owned.back("i2")
-        assert owned.is_as_before
+        assert owned.chat["spec"]["syncPolicy"] == {"automated": again}
 
     on_a_little_kubernetes(go)
 
@@ -186,6 +187,8 @@ def test_notes_without_an_incident_are_an_earlier_ones() -> None:
         "[7]",
         '[{"kind": "Secret", "namespace": "x", "name": "s", "resume": {}}]',
         '[{"kind": ["Application"], "namespace": "x", "name": "chat", "resume": {}}]',
+        '[{"kind": "Application", "namespace": "x", "name": "chat", "resume": {"spec": {"source": {"repoURL": "https://another"}}}}]',
+        '[{"kind": "HorizontalPodAutoscaler", "namespace": "x", "name": "h", "resume": {"spec": null}}]',
     ],
 )
 def test_a_mark_that_cannot_be_read_is_told_and_kept(written: str) -> None:
@@ -200,6 +203,30 @@ def test_a_mark_that_cannot_be_read_is_told_and_kept(written: str) -> None:
         assert owned.api.writes == []
         assert marks(owned.home)[PAUSED] == written
         assert await noted_by(owned.cluster, NAMESPACE, "i1") == []
+
+    on_a_little_kubernetes(go)
+
+
+def test_what_gives_any_owner_the_workload_back_can_be_read() -> None:
+    flux = {f"{kind}.toolkit.fluxcd.io/{key}": "apps" for kind in ("helm", "kustomize") for key in ("name", "namespace")}
+    metadata: dict[str, Any] = {"name": HOME, "namespace": NAMESPACE, "annotations": TRACKED, "labels": flux}
+    target = {"scaleTargetRef": {"kind": "Deployment", "name": HOME}, "maxReplicas": 4}
+    made = {"name": "chat", "ownerReferences": [{"kind": "ApplicationSet"}]}
+    found = owners(
+        {"kind": "Deployment", "metadata": metadata, "spec": {"replicas": 2}},
+        hpas=[{"metadata": {"name": "h", "namespace": NAMESPACE}, "spec": target}],
+        scaled_objects=[{"metadata": {"name": "s", "namespace": NAMESPACE}, "spec": target}],
+        applications=[{"metadata": made, "spec": {"syncPolicy": {"automated": AUTOMATED}}}],
+    )
+    switches = [owner.switch for owner in found if owner.switch]
+    assert {switch.kind for switch in switches} == {*GIT_OPS, *SCALING}
+
+    async def go(found: Scene) -> None:
+        owned = Owned(found)
+        notes = [{"kind": one.kind, "namespace": one.namespace, "name": "no-more", "resume": one.resume} for one in switches]
+        owned.marked(json.dumps(notes))
+        assert await owned.back("") == [f"{one.kind} no-more is no more" for one in switches]
+        assert PAUSED not in marks(owned.home)
 
     on_a_little_kubernetes(go)
 

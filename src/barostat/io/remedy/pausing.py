@@ -6,7 +6,7 @@ take the change in force back stays paused until a person has put the change int
     [{"kind": "Application", "namespace": "argocd", "name": "chat", "resume": MERGE PATCH, "incident": "vllm-3f9a1c"}, ...]
 
 An owner is noted once, with what it was before anybody of ours paused it, and by whom. Entries of earlier versions lack the incident: they
-count as an earlier one's.
+count as an earlier one's. Whoever may write the workload may write the mark: what gives back touches only what a pause touches.
 """
 
 from __future__ import annotations
@@ -30,13 +30,21 @@ from barostat.io.kubernetes.resources import (
 )
 from barostat.io.remedy.ground import TRIES, Pace, settled
 from barostat.platform.objects import name_of, text
-from barostat.platform.owner import PAUSED, Switch
+from barostat.platform.owner import ARGO_SKIP, KEDA_PAUSED, PAUSED, Switch
 from barostat.remedy.plan import ROLLBACK
 from barostat.remedy.state import State
 
 _SCALING = ("HorizontalPodAutoscaler", "ScaledObject")
 _KINDS: dict[str, Resource] = {
     found.kind: found for found in (ARGO_APPLICATIONS, AUTOSCALERS, FLUX_HELM_RELEASES, FLUX_KUSTOMIZATIONS, SCALED_OBJECTS)
+}
+_AT = ("metadata", "annotations")
+_TOUCHED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "Application": (("spec", "syncPolicy", "automated"), (*_AT, ARGO_SKIP)),
+    "HorizontalPodAutoscaler": (("spec", "minReplicas"), ("spec", "maxReplicas"), ("spec", "behavior")),
+    "HelmRelease": (("spec", "suspend"),),
+    "Kustomization": (("spec", "suspend"),),
+    "ScaledObject": ((*_AT, KEDA_PAUSED),),
 }
 Entry = Mapping[str, Any]
 
@@ -156,7 +164,17 @@ def _is_entry(found: Any) -> bool:
     """True for what tells an owner and what gives it back."""
     if not isinstance(found, dict) or not isinstance(found.get("incident", ""), str) or not isinstance(found.get("namespace"), str):
         return False
-    return text(found, "kind") in _KINDS and text(found, "name") != "" and isinstance(found.get("resume"), dict)
+    if text(found, "kind") not in _KINDS or not text(found, "name") or not isinstance(found.get("resume"), dict):
+        return False
+    return _only(found["resume"], _TOUCHED[found["kind"]])
+
+
+def _only(patch: Mapping[str, Any], fields: Collection[tuple[str, ...]]) -> bool:
+    """True where that merge patch touches no other field."""
+    return all(
+        (key,) in fields or (isinstance(value, dict) and _only(value, [path[1:] for path in fields if path[0] == key and path[1:]]))
+        for key, value in patch.items()
+    )
 
 
 def _who(entry: Entry) -> tuple[str, str, str]:
@@ -201,7 +219,7 @@ async def _remarked(cluster: Cluster, namespace: str, name: str, change: Callabl
 
 
 async def _as_they_are(cluster: Cluster, noted: Sequence[Entry], switches: Sequence[Switch]) -> tuple[list[Switch], list[Entry]]:
-    """Of those who are noted already: (who is paused as it would be now, the notes of those who are as before, as if nobody had paused)."""
+    """Of those who are noted already: (who is paused as it would be now, the notes of those of whose pause nothing is left)."""
     paused, stale = [], []
     for switch in switches:
         entry = next((entry for entry in noted if _who(entry) == (switch.kind, switch.namespace, switch.name)), None)
@@ -210,9 +228,17 @@ async def _as_they_are(cluster: Cluster, noted: Sequence[Entry], switches: Seque
             continue
         if _holds(found, switch.pause):
             paused.append(switch)
-        elif _holds(found, entry["resume"]):
+        elif not _is_left(found, switch.pause, entry["resume"]):
             stale.append(entry)
     return paused, stale
+
+
+def _is_left(found: Any, pause: Any, before: Any) -> bool:
+    """True where anything of that pause is there that was not so before it."""
+    if not isinstance(pause, Mapping):
+        return bool(found == pause and before != pause)
+    inner, former = (item if isinstance(item, Mapping) else {} for item in (found, before))
+    return any(_is_left(inner.get(key), value, former.get(key)) for key, value in pause.items())
 
 
 async def noted_by(cluster: Cluster, namespace: str, incident: str) -> list[str]:
