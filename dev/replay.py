@@ -14,6 +14,7 @@ import gc
 import json
 import random
 import socket
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,29 +42,33 @@ class Answer:
         return not self.failed and len(self.token_s) == self.row.output_tokens
 
 
-def replay(url: str, rows: Sequence[Row], seed: int) -> list[Answer]:
-    """The trace has been sent and every answer has ended. `seed`: of the prompts' contents."""
+def replay(url: str, rows: Sequence[Row], seed: int, stop: threading.Event | None = None) -> list[Answer]:
+    """The trace has been sent and every answer has ended. `seed`: of the prompts' contents. From `stop` on no more requests are sent, and
+    what has not been sent by then is left out."""
     host, port = loopback(url)
     dice = random.Random(seed)
     encoded = [_request(host, port, row, dice) for row in rows]
     gc.collect()
     gc.disable()  # a pause of ours would look like one of the engine
     try:
-        return asyncio.run(_all(host, port, rows, encoded))
+        return asyncio.run(_all(host, port, rows, encoded, stop or threading.Event()))
     finally:
         gc.enable()
 
 
-async def _all(host: str, port: int, rows: Sequence[Row], encoded: list[bytes]) -> list[Answer]:
+async def _all(host: str, port: int, rows: Sequence[Row], encoded: list[bytes], stop: threading.Event) -> list[Answer]:
     start = time.monotonic() + LEAD_S
-    answers = [Answer(row) for row in rows]
+    sent: list[Answer] = []
     async with asyncio.TaskGroup() as group:
-        for answer, body in sorted(zip(answers, encoded, strict=True), key=lambda pair: pair[0].row.arrival_s):
-            delay = start + answer.row.arrival_s - time.monotonic()
+        for row, body in sorted(zip(rows, encoded, strict=True), key=lambda pair: pair[0].arrival_s):
+            delay = start + row.arrival_s - time.monotonic()
             if delay > 0:
                 await asyncio.sleep(delay)
-            group.create_task(_one(host, port, body, answer, start))
-    return answers
+            if stop.is_set():
+                break
+            sent.append(Answer(row))
+            group.create_task(_one(host, port, body, sent[-1], start))
+    return sent
 
 
 async def _one(host: str, port: int, body: bytes, answer: Answer, start: float) -> None:
