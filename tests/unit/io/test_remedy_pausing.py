@@ -9,73 +9,24 @@ from typing import Any
 
 import pytest
 from dev.cluster import chaos
-from tests.unit.io.little_kubernetes import HOME, NAMESPACE, Object
-from tests.unit.io.remedy_runs import ACCESS, Scene, by, marks, on_a_little_kubernetes
+from tests.unit.io.little_kubernetes import HOME, NAMESPACE
+from tests.unit.io.owned_workload import AUTOMATED, TRACKED, Owned, once
+from tests.unit.io.remedy_runs import Scene, marks, on_a_little_kubernetes
 from tests.unit.remedy.dialogue import a_plan
 
 from barostat.core.change import Change
 from barostat.core.errors import InputError, OutsideError
-from barostat.io.clock import SteadyClock
-from barostat.io.kubernetes.cluster import Cluster
-from barostat.io.kubernetes.live import Options
-from barostat.io.remedy.campaign import Campaign
-from barostat.io.remedy.pausing import hand_back, noted_by, pause, still_paused
-from barostat.platform.owner import PAUSED, Switch, owners
+from barostat.io.remedy.ground import CLAIM
+from barostat.io.remedy.pausing import noted_by, still_paused
+from barostat.platform.owner import PAUSED, owners
 from barostat.remedy.plan import ROLLBACK, taking_back
 from barostat.remedy.state import State
 from barostat.shells.cli.incident import go_on
 from barostat.shells.cli.remedy_flags import how_it_ended, owners_back
 
 PLAN = a_plan()
-AUTOMATED = {"selfHeal": True, "prune": True}
-TRACKED = {"argocd.argoproj.io/tracking-id": f"chat:apps/Deployment:{NAMESPACE}/{HOME}"}
 GIT_OPS = still_paused(State(PLAN, "Done", revision=9))
 SCALING = still_paused(State(replace(PLAN, change=Change("replicas", "replicas", "1", "2")), "Done", revision=9))
-
-
-class Owned:
-    """The little Kubernetes' Deployment, written by an Argo CD application that heals drift, and scaled by an HPA between 2 and 4."""
-
-    def __init__(self, found: Scene) -> None:
-        self.kube, self.api = found.kube, found.api
-        self.cluster = by(Cluster(ACCESS), found.api)
-        self.home["metadata"].setdefault("annotations", {}).update(TRACKED)
-        spec: dict[str, Any] = {"source": {"repoURL": "https://git.example/deploy", "path": "chat"}, "syncPolicy": {"automated": AUTOMATED}}
-        self.chat = self.kube.add("applications", {"metadata": {"name": "chat"}, "spec": spec})
-        spec = {"scaleTargetRef": {"kind": "Deployment", "name": HOME}, "minReplicas": 2, "maxReplicas": 4}
-        self.hpa = self.kube.add("horizontalpodautoscalers", {"metadata": {"name": "h"}, "spec": spec})
-        self.before = json.dumps([self.chat["spec"], self.hpa["spec"]])
-
-    @property
-    def home(self) -> Object:
-        return self.kube.home
-
-    @property
-    def mark(self) -> Any:
-        return json.loads(marks(self.home).get(PAUSED, "[]"))
-
-    @property
-    def is_as_before(self) -> bool:
-        return json.dumps([self.chat["spec"], self.hpa["spec"]]) == self.before
-
-    def switches(self) -> list[Switch]:
-        """Of those who would undo a write, or fight it, as they are now."""
-        found = owners(self.home, hpas=[self.hpa], applications=[self.chat])
-        return [owner.switch for owner in found if owner.switch and (owner.hinders("everything") or owner.hinders("replicas"))]
-
-    async def pause(self, incident: str, *switches: Switch) -> list[str]:
-        return await pause(self.cluster, NAMESPACE, HOME, switches or self.switches(), incident)
-
-    async def back(self, *incidents: str, keep: tuple[str, ...] = ()) -> list[str]:
-        return await hand_back(self.cluster, NAMESPACE, HOME, incidents, keep)
-
-    @property
-    def campaign(self) -> Campaign:
-        return Campaign(self.cluster, NAMESPACE, HOME, Options(), SteadyClock(), lambda _: None)
-
-    def marked(self, written: str) -> None:
-        self.home["metadata"]["annotations"][PAUSED] = written
-        self.kube.touch(self.home)
 
 
 def test_everyone_is_paused_noted_with_the_incident_and_handed_back() -> None:
@@ -172,6 +123,24 @@ def test_notes_without_an_incident_are_an_earlier_ones() -> None:
         assert told[0] == "Application chat stays paused: an earlier incident paused it; back: barostat incident resume ID -n x"
         assert [entry["kind"] for entry in owned.mark] == ["Application"]
         assert await owned.back("i2", "") == ["Application chat has it again"]
+        assert owned.is_as_before
+
+    on_a_little_kubernetes(go)
+
+
+def test_nobody_has_it_again_while_the_change_of_another_incident_is_in_flight() -> None:
+    async def go(found: Scene) -> None:
+        owned = Owned(found)
+        await owned.pause("i1")
+        owned.home["metadata"]["annotations"][CLAIM] = "i2#1#a"
+        assert await owned.back("i1") == [
+            f"{who} stays paused: the change of incident i2 is in flight; once it is over: barostat incident resume i1 -n x"
+            for who in ("Application chat", "HorizontalPodAutoscaler h")
+        ]
+        assert owned.switches() == []
+        assert {entry["incident"] for entry in owned.mark} == {"i1"}
+        owned.home["metadata"]["annotations"][CLAIM] = "i1#1#a"
+        await owned.back("i1")
         assert owned.is_as_before
 
     on_a_little_kubernetes(go)
@@ -386,9 +355,3 @@ def test_who_stays_paused_goes_by_how_the_incident_stands() -> None:
     assert (back.undoes, PLAN.undoes) == ("vllm-3f9a1c", "")
     assert how_it_ended(State(PLAN, "Planned"), "x", stopped=True) == f"{PLAN.id}: stopped before anything was begun"
     assert "barostat incident resume" in how_it_ended(State(PLAN, "Draining", revision=3), "x", stopped=True)
-
-
-def once(method: str, where: str, kind: chaos.Kind) -> chaos.Choose:
-    """That befalls the first such request."""
-    left = [kind]
-    return lambda asked, path: left.pop() if asked == method and where in path and left else None

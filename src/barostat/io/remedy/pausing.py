@@ -28,7 +28,7 @@ from barostat.io.kubernetes.resources import (
     SCALED_OBJECTS,
     Resource,
 )
-from barostat.io.remedy.ground import TRIES, Pace, settled
+from barostat.io.remedy.ground import CLAIM, TRIES, Pace, annotation, settled
 from barostat.platform.objects import name_of, text
 from barostat.platform.owner import ARGO_SKIP, KEDA_PAUSED, PAUSED, Switch
 from barostat.remedy.plan import ROLLBACK
@@ -108,6 +108,7 @@ async def hand_back(cluster: Cluster, namespace: str, name: str, incidents: Coll
     """Whom these incidents paused for the workload has it again, but for the kinds to `keep`; a sentence for each who is noted.
 
     `incidents`: an empty id stands for entries without one. What fails, or cannot be read, is told and stays marked.
+    Law: L8, nobody has it again while the change of another incident is in flight on it.
     """
     home = await cluster.get(DEPLOYMENTS, name, namespace)
     if isinstance(home, Failed):
@@ -115,11 +116,16 @@ async def hand_back(cluster: Cluster, namespace: str, name: str, incidents: Coll
     found, wrong = _mark(home)
     told = [f"deploy/{name} in {namespace}: {wrong}"] if wrong else []
     over: list[Entry] = []
+    flying = annotation(home, CLAIM).partition("#")[0]
     for entry in filter(_is_entry, found):
         owner = f"{entry['kind']} {entry['name']}"
         if (by := _incident(entry)) not in incidents:
             paused = f"incident {by} paused it" if by else "an earlier incident paused it"
             told.append(f"{owner} stays paused: {paused}; back: barostat incident resume {by or 'ID'} -n {namespace}")
+            continue
+        if flying and flying not in incidents:
+            back = f"once it is over: barostat incident resume {by or 'ID'} -n {namespace}"
+            told.append(f"{owner} stays paused: the change of incident {flying} is in flight; {back}")
             continue
         if entry["kind"] in keep:
             told.append(f"{owner} stays paused")

@@ -93,6 +93,7 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     from barostat.io.remedy.pausing import pause, still_paused
     from barostat.judge.remedy_plan import NoPlan, Wish
     from barostat.remedy.plan import Bounds, lint
+    from barostat.remedy.precheck import refusals
     from barostat.shells.remedy_report import checks_text, plan_text
 
     held = await campaign.held_limits()
@@ -138,12 +139,13 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     if arguments.dry_run or autonomy == "observe":
         return await _shown(campaign, made, facts, limits)
     ask = None if autonomy == "act" else (yes if arguments.yes else asked)
-    if switches:
+    if switches and not refusals(facts, made.plan):  # what is refused anyway pauses nobody
         if ask is not None and not await ask():
             return REFUSED
         for told in await pause(campaign.cluster, campaign.namespace, campaign.name, switches, made.plan.id):
             say(told)
-    state, stopped = await campaign.carry_out(made.plan, limits, yes if switches and ask is not None else ask)
+        ask = yes if ask is not None else None
+    state, stopped = await campaign.carry_out(made.plan, limits, ask)
     if not stopped or not state.revision:
         await owners_back(campaign, state)
     print(how_it_ended(state, campaign.namespace, stopped=stopped))
