@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -172,8 +173,17 @@ class Workspace:
         return self.as_person(person)("get", "--raw", f"/api/v1/namespaces/{self.namespace}/pods/{pod}:{PORT}/proxy/metrics")
 
     def url(self, service: str) -> str:
-        """Base address of a Service, through kube-proxy; only our own cluster's can be reached from this machine."""
-        return f"http://{self.get(f'service/{service}')['spec']['clusterIP']}:{PORT}"
+        """Base address of a Service that has somebody Ready, once kube-proxy leads there; only our own cluster's can be reached from this
+        machine. Errors: TimeoutError."""
+        address = self.get(f"service/{service}")["spec"]["clusterIP"]
+
+        def leads_there() -> bool:
+            with contextlib.suppress(OSError), socket.create_connection((address, PORT), timeout=2.0):
+                return True
+            return False
+
+        self.until(f"Service {service} at {address} takes connections", leads_there, 30)
+        return f"http://{address}:{PORT}"
 
     def ready_addresses(self, service: str) -> list[str]:
         """The addresses that the Service's EndpointSlices call ready."""
