@@ -30,8 +30,8 @@ TRY_S = 6.0
 """A connection that was lost without a word is silent for ever: what may be repeated is asked again, over another one, after this time."""
 PAGE = 500
 MAX_BODY_BYTES = 64 << 20
-PARALLEL = 48
-"""Requests under way at once: an API server gives one caller a share of its seats, and more only wait there."""
+PARALLEL = 16
+"""Requests under way at once: an API server gives one caller a share of its seats, and more only wait there (and cost the client work)."""
 FIRST_WAIT_S = 0.15
 LONGEST_WAIT_S = 5.0
 
