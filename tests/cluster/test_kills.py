@@ -117,17 +117,19 @@ def test_killed_at_every_act_and_taken_back(space: Workspace, capsys: pytest.Cap
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("line", "verb", "end"),
+    ("line", "verb", "ends"),
     [
-        ("ClaimHome", "resume", "Done"),
-        ("CreateSpare", "abort", "RolledBack"),
-        ("Detach", "resume", "RolledBack"),  # meanwhile Kubernetes has made another one, which serves: there is nobody to take its place
-        ("Verifying", "abort", "RolledBack"),
-        ("DeletePod", "resume", "Done"),
-        ("PatchTemplate", "abort", "Done"),
+        ("ClaimHome", "resume", {"Done"}),
+        ("CreateSpare", "abort", {"RolledBack"}),
+        # where Kubernetes has made another one meanwhile, and it serves, there is nobody to take the place of
+        ("Detach", "resume", {"Done", "RolledBack"}),
+        ("Verifying", "abort", {"RolledBack"}),
+        ("DeletePod", "resume", {"Done"}),
+        # forward only from when the record says so, which comes just after the act
+        ("PatchTemplate", "abort", {"Done", "RolledBack"}),
     ],
 )
-def test_the_command_line_is_killed(line: str, verb: str, end: str, space: Workspace, tmp_path: Path) -> None:
+def test_the_command_line_is_killed(line: str, verb: str, ends: set[str], space: Workspace, tmp_path: Path) -> None:
     place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("operator"))]
     with pressed_twins(space, rate_per_s=4.0, flags=FAST) as load, Guard(space, "twin", floor=2) as guard:
         space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
@@ -140,9 +142,10 @@ def test_the_command_line_is_killed(line: str, verb: str, end: str, space: Works
                 break
         assert run.wait(10) == -signal.SIGKILL
         (incident,) = incidents(space)
-        assert main(["incident", verb, incident["id"], *place]) == (0 if end == "Done" else 1)
+        code = main(["incident", verb, incident["id"], *place])
         (incident,) = incidents(space)
-        assert (incident["phase"], incident["progress"]["epoch"]) == (end, 2), incident["why"]
+        assert incident["phase"] in ends, incident["why"]
+        assert (code, incident["progress"]["epoch"]) == (0 if incident["phase"] == "Done" else 1, 2)
         nothing_of_ours_is_left(space)
         assert guard.broken == []
         assert load.counts.failed == {}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from tests.model.cluster import Setting
 from tests.model.explore import DEFECTS, LAWS, SMALL, caught
@@ -19,6 +22,11 @@ def test_every_law_holds_in_every_interleaving(name: str) -> None:
 def test_there_is_one_defect_for_each_law() -> None:
     seeded = sorted(patch.name.partition("-")[0] for patch in DEFECTS.glob("*.patch"))
     assert seeded == sorted(LAWS) == sorted(f"L{number}" for number in range(1, 11))
+
+
+@pytest.mark.parametrize("patch", sorted(DEFECTS.glob("*.patch")), ids=lambda patch: patch.name.partition("-")[0])
+def test_a_seeded_defect_still_fits_the_code(patch: Path) -> None:
+    subprocess.run(["git", "apply", "--check", "-p1", str(patch)], cwd=DEFECTS.parents[2], check=True)
 
 
 def test_a_seeded_defect_is_caught() -> None:
