@@ -257,11 +257,12 @@ class Terminal:
 
 @pytest.mark.long
 def test_in_place_one_replica_goes_before_its_successor_comes(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    with pressed_twins(space, rate_per_s=4.0, gpus=1) as load:
+    with pressed_twins(space, rate_per_s=3.6, gpus=1) as load:
         space.apply([workloads.only(workloads.twin("blocker", gpus=1), "Deployment")])
         space.wait_ready("deploy/blocker")
-        space.until("both are preempting", lambda: min(preempted(space, "app=twin").values()) > 40, within_s=150)
-        assert mitigate(space, "--in-place", "--autonomy", "act", *QUICK) == 0
+        space.until("both are preempting", lambda: min(preempted(space, "app=twin").values()) > 20, within_s=300)
+        # One replica has all the load meanwhile, and what waits there has to be answered before it goes.
+        assert mitigate(space, "--in-place", "--autonomy", "act", *QUICK[:-1], "6m") == 0
         incident = the_one(space)
         assert (incident["phase"], incident["plan"]["strategy"]) == ("Done", "in-place")
         assert "--max-num-active-seqs" in engine(space, "twin")["args"]

@@ -102,6 +102,20 @@ def test_a_warm_replica_that_is_not_missed_any_more_is_drained_before_it_goes() 
     on_a_little_kubernetes(go, 1, gpus=3)
 
 
+@pytest.mark.parametrize("act", [4, 5])
+def test_a_newborn_that_stays_loses_its_mark(act: int) -> None:
+    """Killed between marking it and scaling home, or after it: it is Ready by then, stays, and is no more the first to go than others."""
+
+    async def go(found: Scene) -> None:
+        assert await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=act, late=act == 4)) is None
+        await asyncio.sleep(20.0)
+        state = await found.run(await found.recorded(), abort="a person ended it")
+        assert state is not None
+        assert (state.phase, found.kube.broken, await found.left()) == ("RolledBack", [], []), found.told
+
+    on_a_little_kubernetes(go, 2, gpus=4)
+
+
 def test_a_newborn_is_marked_as_the_first_to_go() -> None:
     async def go(found: Scene) -> None:
         before = {pod["metadata"]["name"] for pod in found.kube.all("pods")}

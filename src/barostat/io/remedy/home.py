@@ -72,13 +72,15 @@ async def _claim(ground: Ground, do: Do, epoch: int) -> None:
 
 
 async def release(ground: Ground, do: Do) -> Done:
-    """ReleaseHome. Errors: Denied."""
+    """ReleaseHome: of our marks none is left on home or its pods. Errors: Denied."""
     _, epoch, _ = do.claim.split("#", 2)
     for _ in range(TRIES):
         home = await ground.home()
         holder, number, _ = [*annotation(home, CLAIM).split("#", 2), "0", ""][:3]
         if holder != ground.plan.id or not number.isdigit() or int(number) > int(epoch):
             return Done()
+        if not await unmarked(ground, do, await ground.home_pods()):
+            continue
         gone: Mapping[str, Any] = {CLAIM: None, FORMER: None, ENDED: ground.plan.id}
         if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": dict(gone)}}) is not None:
             return Done()
@@ -112,6 +114,14 @@ async def _marked(ground: Ground, do: Do, pods: list[Object]) -> bool:
     """The ReplicaSet deletes these first, whatever becomes of them meanwhile; False where one was no longer what was read."""
     for pod in pods:
         if annotation(pod, COST) != LEAST and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: LEAST}}}) is None:
+            return False
+    return True
+
+
+async def unmarked(ground: Ground, do: Do, pods: list[Object]) -> bool:
+    """None of the pods is the first to go any more; False where one was no longer what was read. Errors: Denied."""
+    for pod in pods:
+        if annotation(pod, COST) == LEAST and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: None}}}) is None:
             return False
     return True
 
