@@ -60,6 +60,8 @@ def nothing_of_ours_is_left(space: Workspace) -> None:
     marks = space.get("deploy/twin")["metadata"].get("annotations", {})
     assert not {"barostat.dev/claim", "barostat.dev/former"} & set(marks)
     space.until("only home's pods", lambda: all(pod.name.startswith("twin-") for pod in space.pods()), 60)
+    # who was the first to go keeps its mark until it has gone
+    space.until("nobody is on the way out", lambda: not any("deletionTimestamp" in pod.object["metadata"] for pod in space.pods()), 60)
     on_pods = {mark for pod in space.pods() for mark in pod.object["metadata"].get("annotations", {})}
     assert not {"barostat.dev/labels", "controller.kubernetes.io/pod-deletion-cost"} & on_pods
     assert all(pod.is_ready and pod.object["metadata"].get("ownerReferences") for pod in space.pods())
