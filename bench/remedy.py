@@ -23,7 +23,6 @@ import argparse
 import json
 import random
 import re
-import statistics
 import subprocess
 import sys
 import threading
@@ -42,6 +41,7 @@ from dev.engine import DTYPE_FLAGS, SHAPES, is_installed
 from dev.replay import Answer, replay
 
 from barostat.twin.request import Row
+from barostat.twin.summary import spread
 
 INPUT, OUTPUT = (500, 900), (250, 450)
 SLOTS = 64
@@ -76,16 +76,13 @@ def judge(answers: Sequence[Answer], begin_s: float, end_s: float, gap_s: float)
     """Of the requests that came in that time; `gap_s`: the longest mean gap of a good answer."""
     came = [answer for answer in answers if begin_s <= answer.row.arrival_s < end_s]
     ended = [answer for answer in came if not answer.failed and len(answer.token_s) > 1]
-    gaps = [later - earlier for answer in ended for earlier, later in zip(answer.token_s, answer.token_s[1:], strict=False)]
+    gaps = spread(later - earlier for answer in ended for earlier, later in zip(answer.token_s, answer.token_s[1:], strict=False))
     firsts = [answer.token_s[0] - answer.row.arrival_s for answer in ended]
     means = [(answer.token_s[-1] - answer.token_s[0]) / (len(answer.token_s) - 1) for answer in ended]
     good = sum(first <= TTFT_S and mean <= gap_s for first, mean in zip(firsts, means, strict=True))
-    lost, mean = len(came) - len(ended), statistics.fmean(gaps) if gaps else float("nan")
-    return Judged(len(came), lost, good / (end_s - begin_s), mean, _share(gaps, 0.99), _share(firsts, 0.5), _share(firsts, 0.99))
-
-
-def _share(values: Sequence[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))] if values else float("nan")
+    seen = (gaps.mean, gaps.p99, spread(firsts).p50, spread(firsts).p99)
+    nothing = float("nan")
+    return Judged(len(came), len(came) - len(ended), good / (end_s - begin_s), *(nothing if value is None else value for value in seen))
 
 
 def rows_of(rate_per_s: float, seconds: float, seed: int) -> list[Row]:

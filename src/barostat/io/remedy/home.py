@@ -79,7 +79,7 @@ async def release(ground: Ground, do: Do) -> Done:
         holder, number, _ = [*annotation(home, CLAIM).split("#", 2), "0", ""][:3]
         if holder != ground.plan.id or not number.isdigit() or int(number) > int(epoch):
             return Done()
-        if not await unmarked(ground, do, await ground.home_pods()):
+        if not await marked(ground, do, await ground.home_pods(), None):
             continue
         gone: Mapping[str, Any] = {CLAIM: None, FORMER: None, ENDED: ground.plan.id}
         if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": dict(gone)}}) is not None:
@@ -103,25 +103,21 @@ async def scale(ground: Ground, do: Do, act: ScaleHome) -> Done:
                 raise Denied(Refused(f"{ready} replicas are Ready: one that serves would be deleted"))
             newest = sorted(pods, key=lambda pod: text(pod, "metadata", "creationTimestamp"), reverse=True)
             newborn = [pod for pod in newest if not is_ready(pod)][: max(0, len(pods) - act.to)]
-            if not await _marked(ground, do, newborn):
+            if not await marked(ground, do, newborn, LEAST):
                 continue
         if await ground.merged(do, DEPLOYMENTS, home, {"spec": {"replicas": act.to}}) is not None:
             return Done()
     raise Denied(Lost("home changes all the time"))
 
 
-async def _marked(ground: Ground, do: Do, pods: list[Object]) -> bool:
-    """The ReplicaSet deletes these first, whatever becomes of them meanwhile; False where one was no longer what was read."""
-    for pod in pods:
-        if annotation(pod, COST) != LEAST and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: LEAST}}}) is None:
-            return False
-    return True
+async def marked(ground: Ground, do: Do, pods: list[Object], cost: str | None) -> bool:
+    """The ReplicaSet deletes these first, whatever becomes of them meanwhile (`cost`: LEAST), or no more than others (None).
 
-
-async def unmarked(ground: Ground, do: Do, pods: list[Object]) -> bool:
-    """None of the pods is the first to go any more; False where one was no longer what was read. Errors: Denied."""
+    False where one was no longer what was read. Errors: Denied.
+    """
     for pod in pods:
-        if annotation(pod, COST) == LEAST and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: None}}}) is None:
+        is_first = annotation(pod, COST) == LEAST
+        if is_first is (cost is None) and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: cost}}}) is None:
             return False
     return True
 

@@ -10,7 +10,7 @@ from typing import Any
 from barostat.io.kubernetes.cluster import Object
 from barostat.io.kubernetes.resources import PODS
 from barostat.io.remedy.ground import COST, LABELS, LEAST, STEP, TRIES, Denied, Ground, annotation, controller, is_going, is_ready
-from barostat.io.remedy.home import unmarked
+from barostat.io.remedy.home import marked
 from barostat.io.remedy.looking import requests_in
 from barostat.platform.objects import mapping, name_of, text
 from barostat.remedy.acts import (
@@ -156,8 +156,8 @@ async def put_back(ground: Ground, do: Do, act: PutBack) -> Done:
 
 async def _kept(ground: Ground, do: Do, pod: Object, own: list[Object]) -> bool:
     """The pod carries the act's key, and none of home's pods a mark of ours; False where one was no longer what was read."""
-    marked = annotation(next((other for other in own if name_of(other) == name_of(pod)), {}), COST) == LEAST
-    if not await unmarked(ground, do, own) or marked:
+    was_first = annotation(next((other for other in own if name_of(other) == name_of(pod)), {}), COST) == LEAST
+    if not await marked(ground, do, own, None) or was_first:
         return False
     if annotation(pod, STEP) == do.key and not annotation(pod, LABELS):
         return True
