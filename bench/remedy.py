@@ -1,6 +1,6 @@
 """A remedy against reality: two real vLLM replicas on the real cluster, a load that thrashes them, and `barostat mitigate --autonomy act`.
 
-    python bench/remedy.py [--share 0.78] [--seed 1] [--pool-tokens 8192] [--out FILE] [--searched FILE]
+    python bench/remedy.py [--share 0.78] [--seed 1] [--pool-tokens 8192] [--out FILE] [--searched FILE] [--page FILE]
 
 1. search        two engines with other and other limits on active requests, at the load: the best static setting there is
 2. unpressured   with eight times the pool and no limit, at the same load: what the gaps between tokens are where the pool does not press
@@ -13,8 +13,8 @@ load      Poisson arrivals, one connection for each request, through the Service
 good      answered, first token within 10 s, and a mean gap of at most twice the mean gap of 2.
 
 Exits 1 if anything is not as asked: no preemption in the two minutes, p99 gap at most 1.5 times that of 2., goodput at least 90 % of the
-best of 1., no request lost, limits written, no preemption in 4. `--searched` takes 1. and 2. from the FILE of an earlier run. Three engines
-share this machine's processors meanwhile: let it be idle.
+best of 1., no request lost, limits written, no preemption in 4. `--searched` takes 1. and 2. from the FILE of an earlier run;
+`--page`: the post-mortem. Three engines share this machine's processors meanwhile: let it be idle.
 """
 
 from __future__ import annotations
@@ -203,11 +203,22 @@ def searched(bench: Bench, share: float, seed: int) -> tuple[float, Judged, dict
     return rate, calm, found
 
 
+def command_of(bench: Bench, *words: str) -> list[str]:
+    """The command line, as a person with the operator's rights has it."""
+    place = ("-n", bench.space.namespace, "--kubeconfig", str(bench.space.cluster.kubeconfig("operator")))
+    return [sys.executable, "-m", "barostat.shells.cli.main", *words, *place]
+
+
 def mitigate(bench: Bench) -> int:
     """The command's exit status; what it says is shown as it comes."""
-    place = ("-n", bench.space.namespace, "--kubeconfig", str(bench.space.cluster.kubeconfig("operator")))
-    command = [sys.executable, "-m", "barostat.shells.cli.main", "mitigate", "deploy/vllm", *COMMAND, *place]
-    return subprocess.run(command, stderr=subprocess.STDOUT).returncode
+    return subprocess.run(command_of(bench, "mitigate", "deploy/vllm", *COMMAND), stderr=subprocess.STDOUT).returncode
+
+
+def post_mortem(bench: Bench) -> str:
+    """The page about what was done."""
+    record = bench.space.kubectl.json("get", "configmaps", "-l", "barostat.dev/record=true")["items"][0]
+    incident = json.loads(record["data"]["incident.json"])["id"]
+    return subprocess.run(command_of(bench, "incident", "show", incident, "-o", "html"), capture_output=True, text=True, check=True).stdout
 
 
 def run(arguments: argparse.Namespace, space: Workspace) -> int:
@@ -235,6 +246,8 @@ def run(arguments: argparse.Namespace, space: Workspace) -> int:
         code = mitigate(bench)
         ended_s = traffic.now_s
         say(f"exit code {code} at {ended_s:.0f} s")
+        if arguments.page:
+            arguments.page.write_text(post_mortem(bench))
         if code != 0:
             return 1
         space.until("nobody waits", lambda: sum(bench.metric("num_requests_waiting")) < 2, within_s=BACKLOG_S)
@@ -282,6 +295,7 @@ def main() -> int:
     parser.add_argument("--pool-tokens", type=int, default=8192)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--searched", type=Path)
+    parser.add_argument("--page", type=Path)
     arguments = parser.parse_args()
     if not is_installed() or (why := lifetime.why_not()):
         print(f"remedy: {'vLLM is not installed here; run `make vllm`' if not is_installed() else why}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Programs that die in the middle of a remedy, at every act of it: another one goes on or takes it back, and nothing is left behind.
 
 At every act: within this process, where nothing of the dead run is executed any more, before the act is sent or when it took effect. With
-`kill -9` of the command line: at some.
+`kill -9` of the command line: of twins at some acts, of the real vLLM at three, and (long) at every one.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ import asyncio
 import signal
 import subprocess
 import sys
-from pathlib import Path
+import time
+from collections.abc import Callable
 
 import pytest
+from dev.cluster import workloads
 from dev.cluster.client import Workspace
+from dev.load import Background, Load
 from tests.cluster.guard import Guard
-from tests.cluster.test_mitigate import PRESSED, QUICK, incidents, nothing_of_ours_is_left, preempted, pressed_twins
+from tests.cluster.test_mitigate import PRESSED, QUICK, SERVE, incidents, nothing_of_ours_is_left, preempted, pressed_twins
 from tests.unit.io.remedy_runs import Mortal, unless_killed
 
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServingLimits
@@ -36,6 +39,13 @@ FAST = tuple("3" if word == "12" else word for word in PRESSED)
 LOOK_S, SUSTAINED_S = 10.0, 10.0
 DEATHS = 11
 """Acts before home's template is written; from then on the way is forward only."""
+
+
+WRITES = (
+    "ClaimHome", "CreateSpare", "JoinRotation", "LeaveRotation", "Detach", "PutBack", "ScaleHome", "DeletePod", "PatchTemplate",
+    "WriteLimits", "DeleteSpare", "ReleaseHome",
+)  # fmt: skip
+"""The first word of the line that the command tells of an act that changes something, just before it does."""
 
 
 class Lives:
@@ -115,6 +125,23 @@ def test_killed_at_every_act_and_taken_back(space: Workspace, capsys: pytest.Cap
         assert load.counts.failed == {}
 
 
+def first_word(told: str) -> str:
+    return told.partition(" ")[0].strip().rstrip(":")
+
+
+def killed(words: list[str], dies_at: Callable[[str], bool]) -> int:
+    """The command's exit status, where it came to its end; minus SIGKILL where it was killed as it told a line of that kind."""
+    run = subprocess.Popen([sys.executable, "-m", "barostat.shells.cli.main", *words], stderr=subprocess.PIPE, text=True)
+    assert run.stderr is not None
+    for told in run.stderr:
+        if dies_at(told):
+            run.send_signal(signal.SIGKILL)
+            break
+    else:
+        return run.wait(30)
+    return run.wait(10)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "verb", "ends"),
@@ -129,18 +156,12 @@ def test_killed_at_every_act_and_taken_back(space: Workspace, capsys: pytest.Cap
         ("PatchTemplate", "abort", {"Done", "RolledBack"}),
     ],
 )
-def test_the_command_line_is_killed(line: str, verb: str, ends: set[str], space: Workspace, tmp_path: Path) -> None:
+def test_the_command_line_is_killed(line: str, verb: str, ends: set[str], space: Workspace) -> None:
     place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("operator"))]
     with pressed_twins(space, rate_per_s=4.0, flags=FAST) as load, Guard(space, "twin", floor=2) as guard:
         space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
         words = ["mitigate", "deploy/twin", *place, "--autonomy", "act", *QUICK]
-        run = subprocess.Popen([sys.executable, "-m", "barostat.shells.cli.main", *words], stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-        assert run.stderr is not None
-        for told in run.stderr:
-            if told.startswith(line):
-                run.send_signal(signal.SIGKILL)
-                break
-        assert run.wait(10) == -signal.SIGKILL
+        assert killed(words, lambda told: told.startswith(line)) == -signal.SIGKILL
         (incident,) = incidents(space)
         code = main(["incident", verb, incident["id"], *place])
         (incident,) = incidents(space)
@@ -149,3 +170,62 @@ def test_the_command_line_is_killed(line: str, verb: str, ends: set[str], space:
         nothing_of_ours_is_left(space)
         assert guard.broken == []
         assert load.counts.failed == {}
+
+
+def thrashing(space: Workspace, name: str) -> Background:
+    """Two of them under a load that they do not come out of by themselves; nothing is sent before the block is entered."""
+    if name == "vllm":
+        manifests = workloads.vllm(replicas=2, flags=[*workloads.SIZE_FLAGS, "--max-num-seqs", "64"])
+        load = Load(rate_per_s=4.4, prompt_tokens=(200, 400), output_tokens=(300, 600))
+    else:
+        manifests = workloads.twin(replicas=2, flags=FAST, serve=SERVE)
+        load = Load(rate_per_s=4.0, prompt_tokens=(20, 45), output_tokens=(100, 190))
+    space.apply(manifests)
+    space.wait_ready(f"deploy/{name}")
+    return Background(space.url(name), load, for_s=2400.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [
+        pytest.param("vllm", ("CreateSpare", "Detach", "PatchTemplate"), id="vllm, three acts"),
+        pytest.param("vllm", WRITES, id="vllm, every act", marks=pytest.mark.long),
+        pytest.param("twin", WRITES, id="twin, every act", marks=pytest.mark.long),
+    ],
+)
+def test_the_command_line_is_killed_again_and_again(
+    name: str, at: tuple[str, ...], space: Workspace, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name == "vllm":
+        request.getfixturevalue("real_vllm")
+    place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("operator"))]
+    deaths: list[str] = []
+
+    def dies(told: str) -> bool:
+        act = first_word(told)
+        if act not in at or told in deaths or (at != WRITES and act in map(first_word, deaths)):
+            return False
+        deaths.append(told)
+        return True
+
+    with thrashing(space, name) as load, Guard(space, name, floor=2) as guard:
+        space.until("both are preempting", lambda: min(preempted(space).values()) > 25, within_s=200)
+        # The pool is small because the test says so by hand, which the diagnosis would take away first; the twin chooses the value.
+        words = ["mitigate", f"deploy/{name}", *place, "--autonomy", "act", "--lever", "max-num-active-seqs", *QUICK]
+        code = killed(words, dies)
+        (incident,) = incidents(space)
+        while code == -signal.SIGKILL:
+            code = killed(["incident", "resume", incident["id"], *place], dies)
+        (incident,) = incidents(space)
+        settled = preempted(space)
+        time.sleep(20)
+        with capsys.disabled():
+            print(f"\nkilled {len(deaths)} times: {', '.join(told.strip() for told in deaths)}")
+            print(f"{incident['phase']}: {incident['why']}; {load.counts.summary()}; preempted {settled}, then {preempted(space)}")
+        assert (incident["phase"], code, incident["progress"]["epoch"]) == ("Done", 0, 1 + len(deaths))
+        assert set(map(first_word, deaths)) >= {"CreateSpare", "Detach", "PatchTemplate"}
+        assert guard.broken == []
+        nothing_of_ours_is_left(space, name)
+        assert preempted(space) == settled
+        assert load.counts.failed == {}
+    assert "maxNumActiveSeqs" in space.get(f"configmap/{name}-limits")["data"]["limits.yaml"]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
+import httpx
 import pytest
 from dev.cluster import workloads
 from dev.cluster.client import Workspace
@@ -36,6 +38,36 @@ def pressed_twins(
     return Background(space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=rate_per_s))
 
 
+class Pooled:
+    """Clients that keep their connection and ask again when they are answered. `answered`, `refused`: what came of it."""
+
+    def __init__(self, url: str, clients: int) -> None:
+        self.answered = self.refused = 0
+        self._url, self._stop = url, threading.Event()
+        self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(clients)]
+
+    def _ask(self) -> None:
+        asked = {"model": "tiny", "prompt": [5] * 30, "max_tokens": 60, "ignore_eos": True}
+        with httpx.Client(base_url=self._url, timeout=300) as client:
+            while not self._stop.is_set():
+                try:
+                    client.post("/v1/completions", json=asked).raise_for_status()
+                    self.answered += 1
+                except httpx.HTTPError:
+                    self.refused += 1
+                    self._stop.wait(0.5)
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(60)
+
+
 def mitigate(space: Workspace, *words: str, person: str = "admin", verb: str = "mitigate", target: str = "deploy/twin") -> int:
     return main([verb, target, "-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig(person)), *words])
 
@@ -54,12 +86,12 @@ def incidents(space: Workspace) -> list[dict[str, Any]]:
     return [json.loads(item["data"]["incident.json"]) for item in found]
 
 
-def nothing_of_ours_is_left(space: Workspace) -> None:
+def nothing_of_ours_is_left(space: Workspace, name: str = "twin") -> None:
     """No spare, no claim, nothing of ours on a pod; home is whole."""
-    assert [item["metadata"]["name"] for item in space.get("deployments")] == ["twin"]
-    marks = space.get("deploy/twin")["metadata"].get("annotations", {})
+    assert [item["metadata"]["name"] for item in space.get("deployments")] == [name]
+    marks = space.get(f"deploy/{name}")["metadata"].get("annotations", {})
     assert not {"barostat.dev/claim", "barostat.dev/former"} & set(marks)
-    space.until("only home's pods", lambda: all(pod.name.startswith("twin-") for pod in space.pods()), 60)
+    space.until("only home's pods", lambda: all(pod.name.startswith(f"{name}-") for pod in space.pods()), 60)
     # who was the first to go keeps its mark until it has gone
     space.until("nobody is on the way out", lambda: not any("deletionTimestamp" in pod.object["metadata"] for pod in space.pods()), 60)
     on_pods = {mark for pod in space.pods() for mark in pod.object["metadata"].get("annotations", {})}
@@ -129,21 +161,21 @@ def test_what_may_not_be_done_is_refused_with_the_reason(space: Workspace, capsy
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("real_vllm")
-def test_real_engines_come_out_of_thrash_without_a_lost_request(space: Workspace) -> None:
-    space.apply(workloads.vllm(replicas=2, flags=[*workloads.SIZE_FLAGS, "--max-num-seqs", "64"]))
-    space.wait_ready("deploy/vllm")
-    load = Load(rate_per_s=4.4, prompt_tokens=(200, 400), output_tokens=(300, 600))
-    with Background(space.url("vllm"), load, for_s=1500.0) as traffic:
-        space.until("both are preempting", lambda: min(preempted(space).values()) > 25, within_s=200)
-        # Its pool is small because the test says so by hand, which the diagnosis would take away first; the twin chooses the value.
-        assert mitigate(space, "--autonomy", "act", "--lever", "max-num-active-seqs", *QUICK, target="deploy/vllm") == 0
+def test_clients_that_keep_their_connection_are_cut_once_for_each_pod_that_goes(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clients = 3
+    with pressed_twins(space, rate_per_s=3.6) as load, Pooled(space.url("twin"), clients) as kept:
+        space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
+        # An established connection goes on when its pod is out of rotation: only the end of the wait parts them.
+        assert mitigate(space, "--autonomy", "act", *QUICK[:-1], "90s", person="operator") == 0
         (incident,) = incidents(space)
-        assert incident["phase"] == "Done"
-        settled = preempted(space)
-        time.sleep(40)
-        print(incident["plan"]["change"], settled, preempted(space), traffic.counts.summary())
-        assert preempted(space) == settled
-        assert traffic.counts.failed == {}
-    assert "maxNumActiveSeqs" in space.get("configmap/vllm-limits")["data"]["limits.yaml"]
-    assert [item["metadata"]["name"] for item in space.get("deployments")] == ["vllm"]
+        told = [entry["detail"] for entry in incident["timeline"] if "requests were cut" in entry["detail"]]
+        gone = sum(entry["event"] in ("DeletePod", "DeleteSpare") for entry in incident["timeline"])
+        with capsys.disabled():
+            print(
+                f"\n{kept.answered} answered, {kept.refused} refused; {gone} pods went; told: {told}; the others: {load.counts.summary()}"
+            )
+        assert 0 < kept.refused <= clients * gone
+        assert told
+        assert load.counts.failed == {}

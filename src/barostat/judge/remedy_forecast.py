@@ -20,14 +20,16 @@ from barostat.judge.seen_engine import engine_scrapes
 from barostat.judge.seen_pace import pace_of_log, seen_pace
 from barostat.judge.seen_settings import seen_settings
 from barostat.judge.seen_traffic import NotSeen, seen_traffic
-from barostat.judge.trials import LikeSeen, MadeOnce, Trial, fitting_duration_s, run_trial
+from barostat.judge.trials import LikeSeen, Load, MadeOnce, Trial, fitting_duration_s, run_trial
+from barostat.twin.request import Row
 from barostat.twin.settings import DEFAULT_VERSION, KvGroup, Settings, for_version
 from barostat.twin.summary import Slo
 
 VERSIONS = 2
 QUIET_PER_S = 0.01
+FIRM_RATIO = 0.01
 LONGEST_S = 900.0
-ABOUT = 0.98
+ABOUT, FOR_FIRMNESS = 0.98, 0.95
 _SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
 _WATERMARKS = (0.02, 0.05, 0.1, 0.15)
 TRIED = ("max-num-active-seqs", "max-num-seqs", "watermark")
@@ -37,13 +39,43 @@ _FIELDS = {"max_num_active_seqs": "max_num_active_seqs", "max_num_seqs": "max_nu
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One setting on the seen traffic: means over the runs. Units: per second; `present`: requests that run or wait."""
+    """One setting on the seen traffic: means over the runs. Units: per second; `present`: requests that run or wait.
+
+    `crowded_ratio`: preemptions per request where all of them come at once; None where the seen traffic alone already preempts.
+    """
 
     step: NextStep
     preempted_per_s: float
     output_tokens_per_s: float
     good_per_s: float
     present: float
+    crowded_ratio: float | None = None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing is preempted at the rate that was seen."""
+        return self.preempted_per_s <= QUIET_PER_S
+
+    @property
+    def is_firm(self) -> bool:
+        """Nor would it be however much came."""
+        return self.is_quiet and self.crowded_ratio is not None and self.crowded_ratio <= FIRM_RATIO
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """The requests of a load, all there from the start: what a backlog, a burst or the share of a replica that fell away comes to."""
+
+    load: Load
+
+    def rows(self, version: int) -> list[Row]:
+        """The load's rows, at instant 0."""
+        return [row._replace(arrival_s=0.0) for row in self.load.rows(version)]
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """All of the run."""
+        del rows
+        return 0.0, 0.0
 
 
 def best(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[NextStep | None, tuple[Forecast, ...]]:
@@ -53,19 +85,28 @@ def best(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, s
     if chosen is None:
         return None, tried
     told = (
-        f"the twin forecasts no preemption and {chosen.output_tokens_per_s:.0f} tokens/s for this traffic, the best of {len(tried)} tried"
+        f"the twin forecasts no preemption{', however much comes,' if chosen.is_firm else ''} and {chosen.output_tokens_per_s:.0f} tokens/s"
     )
+    told += f" for this traffic, the best of {len(tried)} tried"
     return replace(chosen.step, because=f"{told}; {chosen.step.because}"), tried
 
 
 def pick(tried: Sequence[Forecast], slo: Slo) -> Forecast | None:
     """Of those without preemptions that yield about the most (good requests where a service level is asked for, else tokens), the one in
-    which a request takes the least time: the fewest are there at once (Little's law). None where all of them preempt."""
-    quiet = [found for found in tried if found.preempted_per_s <= QUIET_PER_S]
+    which a request takes the least time: the fewest are there at once (Little's law). None where all of them preempt.
+
+    One that would not preempt however much came goes before those that hold at the seen rate alone, for a little of the yield: a forecast
+    is a few percent off, and load is never even.
+    """
+    quiet = [found for found in tried if found.is_quiet]
     asked = slo.ttft_s is not None or slo.itl_s is not None
     yields = {found: found.good_per_s if asked else found.output_tokens_per_s for found in quiet}
-    near = [found for found in quiet if yields[found] >= ABOUT * max(yields.values())]
-    return min(near, key=lambda found: found.present, default=None)
+
+    def near(share: float, among: Iterable[Forecast]) -> list[Forecast]:
+        return [found for found in among if yields[found] >= share * max(yields.values())]
+
+    firm = near(FOR_FIRMNESS, (found for found in quiet if found.is_firm))
+    return min(firm or near(ABOUT, quiet), key=lambda found: found.present, default=None)
 
 
 def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[Forecast, ...]:
@@ -89,9 +130,11 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
             continue
         runs = [run_trial(load, slo, Trial(changed, 0, pace.pace))]
         # What preempts this much in one run is not quiet in the mean of all: the others would change nothing.
-        if runs[0].preempted_per_s <= VERSIONS * QUIET_PER_S:
-            runs += [run_trial(load, slo, Trial(changed, version, pace.pace)) for version in range(1, VERSIONS)]
-        tried.append(_mean(step, runs))
+        if runs[0].preempted_per_s > VERSIONS * QUIET_PER_S:
+            tried.append(_mean(step, runs, None))
+            continue
+        runs += [run_trial(load, slo, Trial(changed, version, pace.pace)) for version in range(1, VERSIONS)]
+        tried.append(_mean(step, runs, run_trial(AtOnce(load), slo, Trial(changed, 0, pace.pace))))
     return tuple(tried)
 
 
@@ -150,7 +193,7 @@ def _candidates(step: NextStep, window: Window) -> list[tuple[NextStep, str, int
     return [(replace(step, change=f"{flag} {value:g}"), field, value) for value in values]
 
 
-def _mean(step: NextStep, runs: Sequence[Outlook]) -> Forecast:
+def _mean(step: NextStep, runs: Sequence[Outlook], crowded: Outlook | None) -> Forecast:
     def mean(values: Iterable[float]) -> float:
         return sum(values) / len(runs)
 
@@ -160,4 +203,5 @@ def _mean(step: NextStep, runs: Sequence[Outlook]) -> Forecast:
         mean(run.output_tokens_per_s for run in runs),
         mean(run.good_per_s for run in runs),
         mean(run.running + run.waiting for run in runs),
+        None if crowded is None else crowded.preempted_ratio,
     )

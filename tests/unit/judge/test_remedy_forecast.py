@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from barostat.core.diagnosis import NextStep
-from barostat.judge.remedy_forecast import Forecast, pick
+from barostat.judge.remedy_forecast import AtOnce, Forecast, pick
+from barostat.judge.trials import Made
 from barostat.twin.summary import Slo
+from barostat.twin.workload import parse_spec
 
 
-def tried(value: int, preempted: float, tokens: float, good: float, present: float) -> Forecast:
+def tried(value: int, preempted: float, tokens: float, good: float, present: float, crowded: float | None = None) -> Forecast:
     step = NextStep("max-num-active-seqs", f"--max-num-active-seqs {value}", "", restarts=True)
-    return Forecast(step, preempted, tokens, good, present)
+    return Forecast(step, preempted, tokens, good, present, crowded)
 
 
 def test_of_settings_that_yield_the_same_the_one_in_which_nobody_waits() -> None:
@@ -23,3 +25,18 @@ def test_where_a_service_level_is_asked_for_good_requests_decide() -> None:
     fast, full = tried(4, 0.0, 150.0, 0.5, 3.0), tried(8, 0.0, 190.0, 0.3, 2.0)
     assert pick([fast, full], Slo(ttft_s=1.0)) == fast
     assert pick([fast, full], Slo()) == full
+
+
+def test_one_that_holds_however_much_comes_goes_first_for_a_little_of_the_yield() -> None:
+    firm, edge = tried(6, 0.0, 176.0, 0.5, 5.5, 0.004), tried(8, 0.0, 181.0, 0.5, 5.0, 0.2)
+    assert pick([firm, edge], Slo()) == firm
+    dear = tried(4, 0.0, 150.0, 0.5, 14.0, 0.0)
+    assert pick([dear, edge], Slo()) == edge
+    assert pick([tried(6, 0.5, 176.0, 0.5, 5.5, 0.0)], Slo()) is None
+
+
+def test_all_at_once_is_the_same_requests_from_the_start() -> None:
+    load = Made(parse_spec("poisson:rate=2,minutes=1,input=100,output=50"))
+    came, at_once = load.rows(3), AtOnce(load).rows(3)
+    assert {row.arrival_s for row in at_once} == {0.0}
+    assert [row[:1] + row[2:] for row in came] == [row[:1] + row[2:] for row in at_once]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from barostat.core.errors import OutsideError
 from barostat.engines.vllm import logs as vllm_logs
@@ -40,8 +41,10 @@ SICK_LOG_BYTES = 2 << 20
 LEAST_LOG_BYTES = 64 << 10
 LOGS_S = 8.0
 """For all logs together: nodes that are gone would cost ten seconds for each of their pods."""
+LOGS_AT_ONCE = 8
+"""So that logs that hang leave room for all else."""
 MANY = 40
-"""From so many pods on each is asked for less: an answer about a fleet is waited for."""
+"""From so many pods on each is asked for less, and logs are read while the window lasts: an answer about a fleet is waited for."""
 
 Progress = Callable[[str], None]
 
@@ -119,6 +122,7 @@ class Watcher:
     doors: dict[str, PodDoor] = field(default_factory=dict)
     _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _probes: list[asyncio.Task[None]] = field(default_factory=list)
+    _early: asyncio.Task[_Logs] | None = None
 
     async def choose(self) -> None:
         """The pods meant are those of now; each has what asks it."""
@@ -148,6 +152,8 @@ class Watcher:
             await self.look(whole_s if first or turn >= end else max(0.0, min(self.options.interval_s, end - turn)))
             if first and self.options.probe:
                 self._probes = [asyncio.create_task(scraper.send_token()) for scraper in self.scrapers.values() if scraper.answered]
+            if first and len(self.scrapers) >= MANY:
+                self._early = asyncio.create_task(self._logs())
             first = False
             if turn >= end or not any(scraper.answered for scraper in self.scrapers.values()):
                 break
@@ -174,7 +180,7 @@ class Watcher:
 
     async def rest(self) -> None:
         """Nothing is under way any more; the cluster can be asked on."""
-        tasks = [*self._busy.values(), *self._probes]
+        tasks: list[asyncio.Task[Any]] = [*self._busy.values(), *self._probes, *([self._early] if self._early is not None else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -194,7 +200,7 @@ class Watcher:
         pods = self.selection.pods
         around, logs, (exported, lacking), (files, unread, odd) = await asyncio.gather(
             surroundings(self.cluster, pods),
-            self._logs(),
+            self._early or self._logs(),
             gpu_tools.by_exporter(self.cluster, pods, self.clock),
             config_files(self.cluster, {self.name_of(pod): pod for pod in pods}),
         )
@@ -251,6 +257,7 @@ class Watcher:
         """The logs of every pod, current and (of a container that restarted) previous, within a budget: the sick ones first and longest."""
         logs = _Logs(self.options.keep_logs)
         share = max(LEAST_LOG_BYTES, LOG_BUDGET_BYTES // max(1, len(self.selection.pods)))
+        seats = asyncio.Semaphore(LOGS_AT_ONCE)
 
         async def one(pod: Object) -> None:
             container = engine_container(pod)
@@ -261,16 +268,12 @@ class Watcher:
             sick = restarts > 0 or not _ready(pod) or bool(self.scrapers[name].failed)
             most = max(SICK_LOG_BYTES, share) if sick else share
             within_s = THRIFTY_S if len(self.scrapers) >= MANY else LOG_S
-            logs.take(
-                name,
-                await read_log(self.cluster, namespace, name_of(pod), container.name, most_bytes=most, within_s=within_s),
-                previous=False,
-            )
-            if restarts > 0:
-                before = await read_log(
-                    self.cluster, namespace, name_of(pod), container.name, previous=True, most_bytes=most, within_s=within_s
-                )
-                logs.take(name, before, previous=True)
+            for previous in (False, True) if restarts > 0 else (False,):
+                async with seats:
+                    found = await read_log(
+                        self.cluster, namespace, name_of(pod), container.name, previous=previous, most_bytes=most, within_s=within_s
+                    )
+                logs.take(name, found, previous=previous)
 
         reading = [asyncio.create_task(one(pod)) for pod in self.selection.pods if self.name_of(pod) in self.scrapers]
         if reading:
