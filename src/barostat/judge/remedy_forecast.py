@@ -29,8 +29,10 @@ VERSIONS = 2
 QUIET_PER_S = 0.01
 FIRM_RATIO = 0.01
 LONGEST_S = 900.0
-ABOUT, FOR_FIRMNESS = 0.98, 0.95
-_SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
+ABOUT = 0.98
+WARY = 10.0
+"""What a preemption of every request in a crowd weighs: as if each took eleven times as long."""
+_SHARES = tuple(step / 16 for step in range(8, 17))
 _WATERMARKS = (0.02, 0.05, 0.1, 0.15)
 TRIED = ("max-num-active-seqs", "max-num-seqs", "watermark")
 """The levers whose values the twin can try."""
@@ -95,18 +97,13 @@ def pick(tried: Sequence[Forecast], slo: Slo) -> Forecast | None:
     """Of those without preemptions that yield about the most (good requests where a service level is asked for, else tokens), the one in
     which a request takes the least time: the fewest are there at once (Little's law). None where all of them preempt.
 
-    One that would not preempt however much came goes before those that hold at the seen rate alone, for a little of the yield: a forecast
-    is a few percent off, and load is never even.
+    One that would preempt if much more came counts as slower: a forecast is a few percent off, and load is never even.
     """
     quiet = [found for found in tried if found.is_quiet]
     asked = slo.ttft_s is not None or slo.itl_s is not None
     yields = {found: found.good_per_s if asked else found.output_tokens_per_s for found in quiet}
-
-    def near(share: float, among: Iterable[Forecast]) -> list[Forecast]:
-        return [found for found in among if yields[found] >= share * max(yields.values())]
-
-    firm = near(FOR_FIRMNESS, (found for found in quiet if found.is_firm))
-    return min(firm or near(ABOUT, quiet), key=lambda found: found.present, default=None)
+    near = [found for found in quiet if yields[found] >= ABOUT * max(yields.values())]
+    return min(near, key=lambda found: found.present * (1 + WARY * (found.crowded_ratio or 0.0)), default=None)
 
 
 def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[Forecast, ...]:

@@ -27,9 +27,11 @@ def test_where_a_service_level_is_asked_for_good_requests_decide() -> None:
     assert pick([fast, full], Slo()) == full
 
 
-def test_one_that_holds_however_much_comes_goes_first_for_a_little_of_the_yield() -> None:
-    firm, edge = tried(6, 0.0, 176.0, 0.5, 5.5, 0.004), tried(8, 0.0, 181.0, 0.5, 5.0, 0.2)
+def test_one_that_holds_however_much_comes_goes_first_where_that_costs_little_time() -> None:
+    firm, edge = tried(6, 0.0, 179.0, 0.5, 5.5, 0.004), tried(8, 0.0, 181.0, 0.5, 5.0, 0.2)
     assert pick([firm, edge], Slo()) == firm
+    slow = tried(5, 0.0, 179.0, 0.5, 16.0, 0.0)
+    assert pick([slow, edge], Slo()) == edge
     dear = tried(4, 0.0, 150.0, 0.5, 14.0, 0.0)
     assert pick([dear, edge], Slo()) == edge
     assert pick([tried(6, 0.5, 176.0, 0.5, 5.5, 0.0)], Slo()) is None
