@@ -1,6 +1,6 @@
 """A remedy against reality: two real vLLM replicas on the real cluster, a load that thrashes them, and `barostat mitigate --autonomy act`.
 
-    python bench/remedy.py [--share 0.78] [--seed 1] [--pool-tokens 8192] [--out FILE] [--searched FILE] [--page FILE]
+    python bench/remedy.py [--share 0.86] [--seed 1] [--pool-tokens 12288] [--out FILE] [--searched FILE] [--page FILE]
 
 1. search        two engines with other and other limits on active requests, at the load: the best static setting there is
 2. unpressured   with eight times the pool and no limit, at the same load: what the gaps between tokens are where the pool does not press
@@ -8,8 +8,8 @@
                  hand is laid on it. It is judged from when nobody waits any more, for two minutes
 4. again         the same load from its beginning on what the command left
 
-load      Poisson arrivals, one connection for each request, through the Service; `--share` of what the engines serve at most with eight
-          requests active in each. `--seed` draws arrivals, lengths and contents
+load      Poisson arrivals, one connection for each request, through the Service; `--share` of what the engines serve at most with one
+          request active in each for 1,024 tokens of the pool. `--seed` draws arrivals, lengths and contents
 good      answered, first token within 10 s, and a mean gap of at most twice the mean gap of 2.; goodput is held against goodput as a share
           of the requests that came, because by chance more come in one stretch than in another
 
@@ -46,7 +46,7 @@ from barostat.twin.summary import spread
 
 INPUT, OUTPUT = (500, 900), (250, 450)
 SLOTS = 64
-STEP = 2
+STEP, FITTING = 2, 1024
 TRIED_S, JUDGED_S, BACKLOG_S, LONGEST_S = 90.0, 120.0, 900.0, 3000.0
 RAMP_S = 30.0
 TTFT_S = 10.0
@@ -183,20 +183,20 @@ def say(words: str) -> None:
 
 def searched(bench: Bench, share: float, seed: int) -> tuple[float, Judged, dict[int, Judged]]:
     """The rate of the load, what clients have of unpressured engines, and what each static limit makes of the load."""
-    bench.deploy("--max-num-active-seqs", "8")
+    cap: int | None = bench.pool_tokens // FITTING
+    bench.deploy("--max-num-active-seqs", str(cap))
     bench.try_out(rows_of(1.0, 10.0, 99), 99)
-    crowd = [row._replace(arrival_s=0.0) for row in rows_of(1.0, 60.0, 98)]
+    crowd = [row._replace(arrival_s=0.0) for row in rows_of(1.0, 150.0, 98)]
     began = time.monotonic()
     bench.try_out(crowd, 98)
     rate = share * len(crowd) / (time.monotonic() - began)
-    say(f"load: {rate:.2f} requests/s of {INPUT} + {OUTPUT} tokens, {share:.0%} of what two engines serve with 8 active each")
+    say(f"load: {rate:.2f} requests/s of {INPUT} + {OUTPUT} tokens, {share:.0%} of what two engines serve with {cap} active each")
     rows = rows_of(rate, RAMP_S + TRIED_S, seed)
     first = bench.try_out(rows, seed)
     bench.deploy(pools=8)
     calm = judge(bench.try_out(rows, seed), RAMP_S, RAMP_S + TRIED_S, float("inf"))
     say(f"unpressured: {calm}")
     found: dict[int, Judged] = {}
-    cap: int | None = 8
     while cap is not None:
         if found:
             bench.deploy("--max-num-active-seqs", str(cap))
@@ -244,7 +244,7 @@ def run(arguments: argparse.Namespace, space: Workspace) -> int:
     with Traffic(space, rows, arguments.seed) as traffic:
         space.until("both replicas preempt", lambda: min(bench.metric("num_preemptions_total")) >= 3, within_s=300)
         onset_s = traffic.now_s
-        space.until("it is no chance", lambda: sum(bench.metric("num_preemptions_total")) >= 40, within_s=300)
+        space.until("it is no chance", lambda: sum(bench.metric("num_preemptions_total")) >= 25, within_s=400)
         began_s = traffic.now_s
         say(f"remedy: both replicas preempt after {onset_s:.0f} s of the load; the command begins at {began_s:.0f} s")
         code = mitigate(bench)
@@ -294,9 +294,9 @@ def run(arguments: argparse.Namespace, space: Workspace) -> int:
 def main() -> int:
     """Read the arguments."""
     parser = argparse.ArgumentParser(description="barostat mitigate on real vLLM pods under a load that thrashes them.")
-    parser.add_argument("--share", type=float, default=0.78)
+    parser.add_argument("--share", type=float, default=0.86)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pool-tokens", type=int, default=8192)
+    parser.add_argument("--pool-tokens", type=int, default=12288)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--searched", type=Path)
     parser.add_argument("--page", type=Path)

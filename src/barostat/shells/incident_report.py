@@ -49,7 +49,7 @@ def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "") -> str:
     body = (
         f"<h1>Incident {escape(state.plan.id)}</h1><table class='facts'>{facts}</table>{_drawing(state)}"
         f"<h2>Measured</h2>{measured}"
-        f"<h2>Timeline</h2>{_table([_EVENTS, *_timeline(state)], 4)}"
+        f"<h2>Timeline</h2>{_table([_EVENTS, *_timeline(state)], 4, 'timeline')}"
         f"<h2>Conditions</h2><ul>{conditions}</ul>"
     )
     return page(f"Barostat: incident {state.plan.id}", body, _STYLE)
@@ -103,9 +103,10 @@ def _drawing(state: State) -> str:
     bars = []
     for index, band in enumerate(bands):
         x, took = (band.from_s - began) * scale, band.until_s - band.from_s
+        place = "x='800' text-anchor='end'" if x > 640 else f"x='{x:.1f}'"
         bars.append(
             f"<rect x='{x:.1f}' y='{20 * index}' width='{max(1.0, took * scale):.1f}' height='14' fill='{band.colour}'/>"
-            f"<text x='{min(x, 640.0):.1f}' y='{20 * index + 11}' font-size='11'>{escape(band.name)} {took:.0f} s</text>"
+            f"<text {place} y='{20 * index + 11}' font-size='11'>{escape(band.name)} {took:.0f} s</text>"
         )
     height = 20 * len(bands)
     return f"<svg role='img' aria-label='phases over time' viewBox='0 0 800 {height}' width='100%'>{''.join(bars)}</svg>"
@@ -114,7 +115,7 @@ def _drawing(state: State) -> str:
 _EVENTS = ("time", "after", "event", "detail")
 _STYLE = """
 td.words,th.words,.facts td{text-align:left}td{vertical-align:top}.facts th{white-space:nowrap;border:0}
-.measured td,.measured th{white-space:nowrap;padding-right:.7rem}.measured td:nth-child(3){white-space:normal;overflow-wrap:anywhere}
+.timeline td:nth-child(-n+2),.measured td,.measured th{white-space:nowrap}.measured td,.measured th{padding-right:.7rem}.measured td:nth-child(3){white-space:normal;overflow-wrap:anywhere}
 svg text.limit-name{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 """
 _PHASES = {
