@@ -115,7 +115,8 @@ def _drawing(state: State) -> str:
 _EVENTS = ("time", "after", "event", "detail")
 _STYLE = """
 td.words,th.words,.facts td{text-align:left}td{vertical-align:top}.facts th{white-space:nowrap;border:0}
-.timeline td:nth-child(-n+2),.measured td,.measured th{white-space:nowrap}.measured td,.measured th{padding-right:.7rem}.measured td:nth-child(3){white-space:normal;overflow-wrap:anywhere}
+.timeline td:nth-child(-n+2),.measured td,.measured th{white-space:nowrap}.measured td,.measured th{padding-right:.7rem}
+.measured td:nth-child(3){white-space:normal;overflow-wrap:anywhere}
 svg text.limit-name{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 """
 _PHASES = {
