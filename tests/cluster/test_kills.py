@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from dev.cluster import workloads
@@ -38,8 +37,6 @@ from barostat.shells.cli.main import main
 FAST = tuple("3" if word == "12" else word for word in PRESSED)
 """As the twins of test_mitigate, but they start within three seconds."""
 LOOK_S, SUSTAINED_S = 10.0, 10.0
-NEARLY = 0.95
-"""Of what a thrashing engine serves at most: what it needs to go on thrashing."""
 DEATHS = 11
 """Acts before home's template is written; from then on the way is forward only."""
 
@@ -179,19 +176,13 @@ def thrashing(space: Workspace, name: str) -> Background:
     """Two of them under a load that they do not come out of by themselves; nothing is sent before the block is entered."""
     if name == "vllm":
         manifests = workloads.vllm(replicas=2, flags=[*workloads.SIZE_FLAGS, "--max-num-seqs", "64"])
-        load = Load(clients=80, prompt_tokens=(200, 400), output_tokens=(300, 600))
+        # Clients that wait for their answers press a real engine on any machine; a rate would have to be its own.
+        load = Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600))
     else:
         manifests = workloads.twin(replicas=2, flags=FAST, serve=SERVE)
         load = Load(rate_per_s=4.0, prompt_tokens=(20, 45), output_tokens=(100, 190))
     space.apply(manifests)
     space.wait_ready(f"deploy/{name}")
-    if load.clients:  # what is too much for a real engine depends on the machine
-        with Background(space.url(name), load) as crowd:
-            time.sleep(10)
-            before, began = crowd.counts.answered, time.monotonic()
-            time.sleep(15)
-            rate_per_s = NEARLY * (crowd.counts.answered - before) / (time.monotonic() - began)
-        load = replace(load, clients=0, rate_per_s=rate_per_s)
     return Background(space.url(name), load, for_s=2400.0)
 
 
@@ -219,8 +210,7 @@ def test_the_command_line_is_killed_again_and_again(
         return True
 
     with thrashing(space, name) as load, Guard(space, name, floor=2) as guard:
-        first = preempted(space)
-        space.until("both are preempting", lambda: all(now > first[pod] + 25 for pod, now in preempted(space).items()), within_s=200)
+        space.until("both are preempting", lambda: min(preempted(space).values()) > 25, within_s=200)
         # The pool is small because the test says so by hand, which the diagnosis would take away first; the twin chooses the value.
         words = ["mitigate", f"deploy/{name}", *place, "--autonomy", "act", "--lever", "max-num-active-seqs", *QUICK]
         code = killed(words, dies)
