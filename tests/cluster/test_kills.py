@@ -1,7 +1,7 @@
 """Programs that die in the middle of a remedy, at every act of it: another one goes on or takes it back, and nothing is left behind.
 
 At every act: within this process, where nothing of the dead run is executed any more, before the act is sent or when it took effect. With
-`kill -9` of the command line: of twins at some acts, of the real vLLM at three, and (long) at every one.
+`kill -9` of the command line: at some, and at every act of one remedy, of twins and of the real vLLM.
 """
 
 from __future__ import annotations
@@ -186,12 +186,13 @@ def thrashing(space: Workspace, name: str) -> Background:
     return Background(space.url(name), load, for_s=2400.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "at"),
     [
         pytest.param("vllm", ("CreateSpare", "Detach", "PatchTemplate"), id="vllm, three acts"),
-        pytest.param("vllm", WRITES, id="vllm, every act", marks=pytest.mark.long),
-        pytest.param("twin", WRITES, id="twin, every act", marks=pytest.mark.long),
+        pytest.param("vllm", WRITES, id="vllm, every act"),
+        pytest.param("twin", WRITES, id="twin, every act"),
     ],
 )
 def test_the_command_line_is_killed_again_and_again(
