@@ -179,7 +179,8 @@ def thrashing(space: Workspace, name: str) -> Background:
         # Clients that wait for their answers press a real engine on any machine; a rate would have to be its own.
         load = Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600))
     else:
-        manifests = workloads.twin(replicas=2, flags=FAST, serve=SERVE)
+        # They start as slowly as engines: what Kubernetes makes in place of a detached pod does not serve before another run goes on.
+        manifests = workloads.twin(replicas=2, flags=[*PRESSED[:-1], "45"], serve=SERVE)
         load = Load(rate_per_s=4.0, prompt_tokens=(20, 45), output_tokens=(100, 190))
     space.apply(manifests)
     space.wait_ready(f"deploy/{name}")

@@ -6,6 +6,7 @@ The load comes whether or not it is answered, over a connection for each request
 from __future__ import annotations
 
 import json
+import random
 import re
 import threading
 import time
@@ -47,9 +48,15 @@ class Pooled:
         self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(clients)]
 
     def _ask(self) -> None:
-        asked = {"model": "tiny", "prompt": [5] * 30, "max_tokens": 60, "ignore_eos": True}
+        dice = random.Random(7)
         with httpx.Client(base_url=self._url, timeout=300) as client:
             while not self._stop.is_set():
+                asked = {
+                    "model": "tiny",
+                    "prompt": dice.choices(range(5, 999), k=32),
+                    "max_tokens": dice.randint(100, 190),
+                    "ignore_eos": True,
+                }
                 try:
                     client.post("/v1/completions", json=asked).raise_for_status()
                     self.answered += 1

@@ -56,7 +56,8 @@ async def _verify(campaign: Campaign, arguments: argparse.Namespace) -> int:
     plan = state.plan
     for_s = arguments.for_s if arguments.for_s is not None else plan.expectation.sustained_s
     expectation = replace(plan.expectation, sustained_s=min(for_s, plan.expectation.sustained_s))
-    campaign.name, campaign.options = plan.target.name, Options(for_s, arguments.interval_s)
+    # A rate is known from the second look on: one interval more, so that it is seen for all of the time.
+    campaign.name, campaign.options = plan.target.name, Options(for_s + arguments.interval_s, arguments.interval_s)
     say(f"watching {plan.target} for {for_s:.0f} s, against {plan.id} ({plan.change}, {state.phase})")
     seen = await campaign.look()
     outcomes = []
