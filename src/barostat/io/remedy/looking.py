@@ -12,7 +12,7 @@ from barostat.io.kubernetes.cluster import Object
 from barostat.io.kubernetes.live import Options, Watcher
 from barostat.io.kubernetes.pod_door import PodDoor
 from barostat.io.kubernetes.target import Wanted
-from barostat.io.remedy.ground import Denied, Ground
+from barostat.io.remedy.ground import Denied, Ground, is_ready
 from barostat.judge.assemble import windows
 from barostat.judge.diagnose import diagnose
 from barostat.judge.endpoint import endpoints
@@ -41,6 +41,16 @@ async def requests_in(ground: Ground, pod: Object) -> float | None:
         return None
     found = _RUNNING.findall(answer.body)
     return sum(map(float, found)) if found else None
+
+
+async def requests_cut(ground: Ground, pod: Object) -> str:
+    """How many requests the pod's end will cut, for the timeline; empty for none."""
+    if not is_ready(pod):
+        return ""
+    found = await requests_in(ground, pod)
+    if found is None:
+        return "whether requests were cut is not known: its metrics did not answer"
+    return f"{found:.0f} requests were cut" if found else ""
 
 
 async def resolved(ground: Ground, pod: Object) -> str | None:

@@ -11,7 +11,7 @@ from barostat.io.kubernetes.cluster import Object
 from barostat.io.kubernetes.resources import PODS
 from barostat.io.remedy.ground import COST, LABELS, LEAST, STEP, TRIES, Denied, Ground, annotation, controller, is_going, is_ready
 from barostat.io.remedy.home import marked
-from barostat.io.remedy.looking import requests_in
+from barostat.io.remedy.looking import requests_cut, requests_in
 from barostat.platform.objects import mapping, name_of, text
 from barostat.remedy.acts import (
     Detach,
@@ -148,7 +148,7 @@ async def put_back(ground: Ground, do: Do, act: PutBack) -> Done:
             if sum(map(is_ready, own)) < act.replicas:
                 await ground.merged(do, PODS, pod, {"metadata": {"labels": json.loads(former)}})
             elif await drain.over(pod):
-                cut = await _cut(ground, pod)
+                cut = await requests_cut(ground, pod)
                 if await ground.deleted(do, PODS, pod):
                     return Done(note=f"home is whole without it: deleted{'; ' + cut if cut else ''}")
         await asyncio.sleep(ground.pace.poll_s)
@@ -209,19 +209,9 @@ async def delete_pod(ground: Ground, do: Do) -> Done:
             _, seen = await ground.in_rotation(home)
             if controller(found) or do.pod.uid in seen:
                 raise Denied(Refused(f"{do.pod.name} is in rotation or has a controller"))
-            cut = await _cut(ground, found)
+            cut = await requests_cut(ground, found)
             await ground.deleted(do, PODS, found)
         await asyncio.sleep(ground.pace.poll_s)
-
-
-async def _cut(ground: Ground, pod: Object) -> str:
-    """How many requests the pod's end will cut, for the timeline; empty for none."""
-    if not is_ready(pod):
-        return ""
-    found = await requests_in(ground, pod)
-    if found is None:
-        return "whether requests were cut is not known: its metrics did not answer"
-    return f"{found:.0f} requests were cut" if found else ""
 
 
 def _ref(pod: Object) -> PodRef:

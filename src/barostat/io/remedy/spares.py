@@ -9,7 +9,7 @@ from typing import Any
 from barostat.io.kubernetes.cluster import Object
 from barostat.io.kubernetes.resources import DEPLOYMENTS, PODS
 from barostat.io.remedy.ground import INCIDENT, MANAGED, SPARE, STEP, TRIES, Denied, Ground, is_going, is_ready
-from barostat.io.remedy.looking import named, resolved
+from barostat.io.remedy.looking import named, requests_cut, resolved
 from barostat.platform.objects import condition, count, mapping, name_of, objects, text
 from barostat.platform.pod_status import unschedulable
 from barostat.remedy.acts import AwaitSpare, Conflict, CreateSpare, DeleteSpare, Done, Failed, Lost, PodRef, Refused
@@ -104,13 +104,14 @@ async def await_spare(ground: Ground, do: Do, act: AwaitSpare) -> Done:
 
 
 async def delete(ground: Ground, do: Do, act: DeleteSpare) -> Done:
-    """DeleteSpare: Done when its Deployment and pod are gone. Errors: Denied."""
+    """DeleteSpare: Done when its Deployment and pod are gone, with the requests that it cut. Errors: Denied."""
+    cut = ""
     while True:
         home = await ground.checked_home(do)
         found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, act.index))
         pods = await pods_of_spare(ground, act.index)
         if found is None and not pods:
-            return Done()
+            return Done(note=cut)
         if found is not None and text(found, "metadata", "labels", INCIDENT) != ground.plan.id:
             raise Denied(Conflict(f"deployment {name_of(found)} is not ours"))
         _, seen = await ground.in_rotation(home)
@@ -118,6 +119,7 @@ async def delete(ground: Ground, do: Do, act: DeleteSpare) -> Done:
         if any(text(pod, "metadata", "uid") in seen or _carries(pod, off) for pod in pods if not is_going(pod)):
             raise Denied(Refused("its pod is in rotation"))
         if found is not None and not is_going(found):
+            cut = "; ".join([told for pod in pods if not is_going(pod) and (told := await requests_cut(ground, pod))])
             await ground.deleted(do, DEPLOYMENTS, found)
         await asyncio.sleep(ground.pace.poll_s)
 
