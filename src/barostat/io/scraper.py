@@ -29,13 +29,15 @@ class Scraper:
     """Asks one engine; keeps what it answered, in time order.
 
     `answered`: something at the address spoke HTTP. `not_vllm`: a sentence if what answers is another program, for sure.
-    `thrifty`: one of hundreds, asked for its metrics and its version, and for its health only where these do not come.
+    `thrifty`: one of hundreds, asked for its metrics, for its version if it is not `version_known`, and for its health only where these do
+    not come.
     `hopeless`: why nothing will come within the window; `may_pass`: that may be otherwise in a minute.
     """
 
     where: Door
     clock: Clock
     thrifty: bool = False
+    version_known: bool = False
     scrapes: list[Text] = field(default_factory=list)
     failed: list[tuple[float, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -60,7 +62,7 @@ class Scraper:
         if self.thrifty:
             page = await scrape
             aside = [] if isinstance(page, Answer) else [self._health()]
-            await asyncio.gather(*aside, *([self._version()] if first and not aside else []))
+            await asyncio.gather(*aside, *([self._version()] if first and not aside and not self.version_known else []))
         else:
             await asyncio.gather(self._health(), *([self._version(), self._models()] if first else []))
             page = await scrape

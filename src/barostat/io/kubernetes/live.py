@@ -33,7 +33,7 @@ from barostat.io.scraper import PROBE_S, SCRAPE_S, THRIFTY_S, Scraper
 from barostat.judge.endpoint import endpoints
 from barostat.judge.recording import GpuText, Recording, ReplicaRecording
 from barostat.platform.objects import count, name_of, objects, text
-from barostat.platform.pods import engine_container
+from barostat.platform.pods import engine_container, image_version
 
 LOG_BUDGET_BYTES = 12 << 20
 """All logs together; a pod that is not well may take its whole part whatever the number of pods."""
@@ -132,7 +132,8 @@ class Watcher:
             name = self.name_of(pod)
             if name not in self.scrapers:
                 door = PodDoor(self.cluster, text(pod, "metadata", "namespace"), name_of(pod), name, endpoints(pod))
-                self.doors[name], self.scrapers[name] = door, Scraper(door, self.clock, thrifty=len(self.selection.pods) >= MANY)
+                thrifty, known = len(self.selection.pods) >= MANY, image_version(pod) is not None
+                self.doors[name], self.scrapers[name] = door, Scraper(door, self.clock, thrifty=thrifty, version_known=known)
         for gone in set(self.scrapers) - {self.name_of(pod) for pod in self.selection.pods}:
             del self.scrapers[gone], self.doors[gone]
 
