@@ -18,7 +18,7 @@ from dev.cluster import workloads
 from dev.cluster.client import Workspace
 from dev.load import Background, Load
 from tests.cluster.guard import Guard
-from tests.cluster.test_mitigate import PRESSED, QUICK, SERVE, incidents, nothing_of_ours_is_left, preempted, pressed_twins
+from tests.cluster.test_mitigate import PRESSED, QUICK, incidents, nothing_of_ours_is_left, preempted, pressed_twins
 from tests.unit.io.remedy_runs import Mortal, unless_killed
 
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServingLimits
@@ -174,17 +174,13 @@ def test_the_command_line_is_killed(line: str, verb: str, ends: set[str], space:
 
 def thrashing(space: Workspace, name: str) -> Background:
     """Two of them under a load that they do not come out of by themselves; nothing is sent before the block is entered."""
-    if name == "vllm":
-        manifests = workloads.vllm(replicas=2, flags=[*workloads.SIZE_FLAGS, "--max-num-seqs", "64"])
-        # Clients that wait for their answers press a real engine on any machine; a rate would have to be its own.
-        load = Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600))
-    else:
+    if name == "twin":
         # They start as slowly as engines: what Kubernetes makes in place of a detached pod does not serve before another run goes on.
-        manifests = workloads.twin(replicas=2, flags=[*PRESSED[:-1], "45"], serve=SERVE)
-        load = Load(rate_per_s=4.0, prompt_tokens=(20, 45), output_tokens=(100, 190))
-    space.apply(manifests)
-    space.wait_ready(f"deploy/{name}")
-    return Background(space.url(name), load, for_s=2400.0)
+        return pressed_twins(space, rate_per_s=4.0, flags=(*PRESSED[:-1], "45"))
+    space.apply(workloads.vllm(replicas=2, flags=[*workloads.SIZE_FLAGS, "--max-num-seqs", "64"]))
+    space.wait_ready("deploy/vllm")
+    # Clients that wait for their answers press a real engine on any machine; a rate would have to be its own.
+    return Background(space.url("vllm"), Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600)), for_s=2400.0)
 
 
 @pytest.mark.long

@@ -36,7 +36,7 @@ def pressed_twins(
         workloads.only(manifests, "Deployment")["metadata"].setdefault(key, {}).update(found)
     space.apply(manifests)
     space.wait_ready("deploy/twin")
-    return Background(space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=rate_per_s), for_s=1800.0)
+    return Background(space.url("twin"), Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=rate_per_s), for_s=2400.0)
 
 
 class Pooled:

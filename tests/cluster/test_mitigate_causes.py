@@ -279,9 +279,8 @@ def test_in_place_one_replica_goes_before_its_successor_comes(space: Workspace, 
 
 @pytest.mark.long
 def test_one_replica_more_where_a_card_is_free(space: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    with pressed_twins(
-        space, rate_per_s=3.4, gpus=1
-    ) as load:  # what thrashes serves 1.4 of these per second: two do not come out of it, three do
+    # What thrashes serves 1.4 of these per second: two do not come out of it, three do.
+    with pressed_twins(space, rate_per_s=3.4, gpus=1) as load:
         space.until("both are preempting", lambda: min(preempted(space).values()) > 20, within_s=150)
         assert mitigate(space, "--lever", "scale-out", "--autonomy", "act", *QUICK) == 0
         incident = the_one(space)

@@ -119,6 +119,7 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
     pace = pace_of_log(replica.log, scrapes.engine, settings, scrapes) or asked_of_twin(pace, scrapes, settings, traffic)
     duration_s = min(LONGEST_S, fitting_duration_s(traffic))
     load = MadeOnce(LikeSeen(traffic, duration_s, settings.hash_tokens, settings.max_model_len))
+    crowd = MadeOnce(AtOnce(load))
     tried = []
     for step, field, value in candidates:
         try:
@@ -131,7 +132,7 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
             tried.append(_mean(step, runs, None))
             continue
         runs += [run_trial(load, slo, Trial(changed, version, pace.pace)) for version in range(1, VERSIONS)]
-        tried.append(_mean(step, runs, run_trial(AtOnce(load), slo, Trial(changed, 0, pace.pace))))
+        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(changed, 0, pace.pace))))
     return tuple(tried)
 
 
