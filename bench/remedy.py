@@ -1,6 +1,6 @@
 """A remedy against reality: two real vLLM replicas on the real cluster, a load that thrashes them, and `barostat mitigate --autonomy act`.
 
-    python bench/remedy.py [--share 0.86] [--seed 1] [--pool-tokens 12288] [--out FILE] [--searched FILE] [--page FILE]
+    python bench/remedy.py [--share 0.75] [--seed 1] [--pool-tokens 10240] [--out FILE] [--searched FILE] [--page FILE]
 
 1. search        two engines with other and other limits on active requests, at the load: the best static setting there is
 2. unpressured   with eight times the pool and no limit, at the same load: what the gaps between tokens are where the pool does not press
@@ -294,9 +294,9 @@ def run(arguments: argparse.Namespace, space: Workspace) -> int:
 def main() -> int:
     """Read the arguments."""
     parser = argparse.ArgumentParser(description="barostat mitigate on real vLLM pods under a load that thrashes them.")
-    parser.add_argument("--share", type=float, default=0.86)
+    parser.add_argument("--share", type=float, default=0.75)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pool-tokens", type=int, default=12288)
+    parser.add_argument("--pool-tokens", type=int, default=10240)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--searched", type=Path)
     parser.add_argument("--page", type=Path)
