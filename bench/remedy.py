@@ -78,7 +78,7 @@ class Judged:
 def judge(answers: Sequence[Answer], begin_s: float, end_s: float, gap_s: float) -> Judged:
     """Of the requests that came in that time; `gap_s`: the longest mean gap of a good answer."""
     came = [answer for answer in answers if begin_s <= answer.row.arrival_s < end_s]
-    ended = [answer for answer in came if not answer.failed and len(answer.token_s) > 1]
+    ended = [answer for answer in came if answer.whole and len(answer.token_s) > 1]
     gaps = spread(later - earlier for answer in ended for earlier, later in zip(answer.token_s, answer.token_s[1:], strict=False))
     firsts = [answer.token_s[0] - answer.row.arrival_s for answer in ended]
     means = [(answer.token_s[-1] - answer.token_s[0]) / (len(answer.token_s) - 1) for answer in ended]

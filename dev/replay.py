@@ -24,22 +24,22 @@ from dev.load import FIRST_PLAIN_TOKEN, VOCABULARY, loopback
 from barostat.twin.request import Row
 
 EVENT = b"data: {"
+ENDED, DONE = b'"finish_reason":"length"', b"data: [DONE]"
+LAST_BYTES = 1000
 LEAD_S = 0.3
 
 
 @dataclass(slots=True)
 class Answer:
-    """What became of one row. Seconds from the start of the trace; `sent_s` is when it really was sent; `token_s` one per event."""
+    """What became of one row. Seconds from the start of the trace; `sent_s` is when it really was sent; `token_s` one per event: an engine
+    that is late may put several tokens into one. `whole`: it says itself that every token came, and ended its stream.
+    """
 
     row: Row
     sent_s: float = 0.0
     token_s: list[float] = field(default_factory=list)
     failed: str = ""
-
-    @property
-    def whole(self) -> bool:
-        """Every token came, each in an event of its own."""
-        return not self.failed and len(self.token_s) == self.row.output_tokens
+    whole: bool = False
 
 
 def replay(url: str, rows: Sequence[Row], seed: int, stop: threading.Event | None = None) -> list[Answer]:
@@ -80,7 +80,7 @@ async def _one(host: str, port: int, body: bytes, answer: Answer, start: float) 
             await loop.sock_connect(connection, (host, port))
             answer.sent_s = time.monotonic() - start
             await loop.sock_sendall(connection, body)
-            tail = b""
+            tail = last = b""
             first = True
             while piece := await loop.sock_recv(connection, 65_536):
                 now = time.monotonic() - start
@@ -92,6 +92,8 @@ async def _one(host: str, port: int, body: bytes, answer: Answer, start: float) 
                 seen = tail + piece
                 answer.token_s += [now] * seen.count(EVENT)
                 tail = seen[-len(EVENT) + 1 :]
+                last = (last + piece)[-LAST_BYTES:]
+            answer.whole = ENDED in last and DONE in last
     except OSError as error:
         answer.failed = type(error).__name__
 
