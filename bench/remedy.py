@@ -48,7 +48,7 @@ INPUT, OUTPUT = (500, 900), (250, 450)
 SLOTS = 64
 STEP, FITTING = 2, 1024
 TRIED_S, JUDGED_S, BACKLOG_S, LONGEST_S = 90.0, 120.0, 900.0, 3000.0
-RAMP_S = 30.0
+RAMP_S, LOOK_S = 30.0, 10.0
 TTFT_S = 10.0
 GAP_RATIO, ITL_RATIO, GOODPUT_RATIO = 2.0, 1.5, 0.9
 COMMAND = ("--autonomy", "act", "--for", "60s", "--sustained", "60s", "--drain", "4m")
@@ -242,9 +242,9 @@ def run(arguments: argparse.Namespace, space: Workspace) -> int:
     bench.deploy()
     rows = rows_of(rate, LONGEST_S, arguments.seed)
     with Traffic(space, rows, arguments.seed) as traffic:
-        space.until("both replicas preempt", lambda: min(bench.metric("num_preemptions_total")) >= 3, within_s=300)
+        space.until("both replicas preempt", lambda: min(bench.metric("num_preemptions_total")) >= 3, within_s=300, every_s=LOOK_S)
         onset_s = traffic.now_s
-        space.until("it is no chance", lambda: sum(bench.metric("num_preemptions_total")) >= 25, within_s=400)
+        space.until("it is no chance", lambda: sum(bench.metric("num_preemptions_total")) >= 25, within_s=400, every_s=LOOK_S)
         began_s = traffic.now_s
         say(f"remedy: both replicas preempt after {onset_s:.0f} s of the load; the command begins at {began_s:.0f} s")
         code = mitigate(bench)
@@ -254,7 +254,7 @@ def run(arguments: argparse.Namespace, space: Workspace) -> int:
             arguments.page.write_text(post_mortem(bench))
         if code != 0:
             return 1
-        space.until("nobody waits", lambda: sum(bench.metric("num_requests_waiting")) < 2, within_s=BACKLOG_S)
+        space.until("nobody waits", lambda: sum(bench.metric("num_requests_waiting")) < 2, within_s=BACKLOG_S, every_s=LOOK_S)
         settled_s = traffic.now_s
         before = bench.metric("num_preemptions_total")
         time.sleep(JUDGED_S)

@@ -147,13 +147,16 @@ class Workspace:
         found = self.kubectl.json("get", "pods", "-l", selector)["items"]
         return sorted(map(Pod, found), key=lambda pod: (pod.object["metadata"]["creationTimestamp"], pod.name))
 
-    def until(self, what: str, look: Callable[[], Seen | None], within_s: float = 120.0) -> Seen:
-        """The first look that is neither None nor False. Errors: TimeoutError that says what, and how the pods are."""
+    def until(self, what: str, look: Callable[[], Seen | None], within_s: float = 120.0, every_s: float = POLL_S) -> Seen:
+        """The first look that is neither None nor False. Repeated at once, one that asks kubectl takes a third of a core.
+
+        Errors: TimeoutError that says what, and how the pods are.
+        """
         deadline = time.monotonic() + within_s
         while not (seen := look()):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not so after {within_s:.0f} s: {what}\n" + self.kubectl("get", "pods,events", "-o", "wide"))
-            time.sleep(POLL_S)
+            time.sleep(every_s)
         return seen
 
     def wait_ready(self, what: str, within_s: float = READY_WITHIN_S) -> None:

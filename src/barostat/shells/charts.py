@@ -14,6 +14,7 @@ PointAt = tuple[float, float]
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 150, 52, 10, 12, 22
 _MARK_ROOM = 16
+_NAME_STEP = 7
 _MOST_POINTS = 700
 
 STYLE = """
@@ -145,16 +146,24 @@ def _svg(chart: Chart, span: Span) -> str:
         if 0 <= value <= place.top:
             parts.append(f'<path class="limit" d="M{_LEFT} {place.y(value):.1f}H{right}"/>')
             parts.append(f'<text class="limit-name" x="{right}" y="{place.y(value) - 4:.1f}" text-anchor="end">{escape(name)}</text>')
-    for at, name in span.marks:
-        if span.from_s <= at <= span.until_s:
-            x = place.x(at)
-            anchor = "end" if x > _WIDTH * 0.75 else "start"
-            parts.append(f'<path class="mark" d="M{x:.1f} 4V{floor}"/>')
-            parts.append(
-                f'<text class="mark-name" x="{x + (-4 if anchor == "end" else 4):.1f}" y="12" text-anchor="{anchor}">{escape(name)}</text>'
-            )
+    parts += _marks(place, span, floor)
     parts += [_line(line, place, span) for line in sorted(chart.lines, key=lambda line: line.kind != "pale")]
     return f'<svg role="img" aria-label="{escape(chart.title)}" viewBox="0 0 {_WIDTH} {_HEIGHT}">{"".join(parts)}</svg>'
+
+
+def _marks(place: _Place, span: Span, floor: int) -> list[str]:
+    """A line and a name at every instant that is drawn; names stand right of their line, or left of it where the next one is too near."""
+    marks = sorted((place.x(at), name) for at, name in span.marks if span.from_s <= at <= span.until_s)
+    parts = []
+    told_until = 0.0
+    for (x, name), following in zip(marks, [*(x for x, _ in marks[1:]), _WIDTH], strict=False):
+        room = 8 + _NAME_STEP * len(name)
+        leftwards = x + room > following and x - room >= told_until
+        told_until = x if leftwards else x + room
+        shift, anchor = (-4, "end") if leftwards else (4, "start")
+        parts.append(f'<path class="mark" d="M{x:.1f} 4V{floor}"/>')
+        parts.append(f'<text class="mark-name" x="{x + shift:.1f}" y="12" text-anchor="{anchor}">{escape(name)}</text>')
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

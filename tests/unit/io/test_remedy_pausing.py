@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from dataclasses import replace
@@ -22,6 +23,7 @@ from barostat.platform.owner import PAUSED, owners
 from barostat.remedy.plan import ROLLBACK, taking_back
 from barostat.remedy.state import State
 from barostat.shells.cli.incident import go_on
+from barostat.shells.cli.mitigate import paused
 from barostat.shells.cli.remedy_flags import how_it_ended, owners_back
 
 PLAN = a_plan()
@@ -338,6 +340,23 @@ def test_what_a_run_without_a_record_paused_is_handed_back_by_its_id(capsys: pyt
         assert owned.is_as_before
         assert PAUSED not in marks(owned.home)
         assert capsys.readouterr().out == "i1: it ended before anything was begun\n"
+
+    on_a_little_kubernetes(go)
+
+
+def test_a_person_who_interrupts_a_pause_is_told_how_everyone_is_handed_back(capsys: pytest.CaptureFixture[str]) -> None:
+    async def go(found: Scene) -> None:
+        owned = Owned(found)
+        owned.api.choose = once("PATCH", "/horizontalpodautoscalers/h", "stall-before")
+        pausing = asyncio.create_task(paused(owned.campaign, owned.switches(), "i1"))
+        while "automated" in owned.chat["spec"]["syncPolicy"]:
+            await asyncio.sleep(0.01)
+        pausing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await pausing
+        assert "barostat incident resume i1 -n x\n" in capsys.readouterr().err
+        assert await go_on(owned.campaign, "i1", "") == 0
+        assert owned.is_as_before
 
     on_a_little_kubernetes(go)
 

@@ -46,6 +46,13 @@ def test_marks_within_the_span_are_named_and_others_left_out() -> None:
     assert "later" not in texts(root)
 
 
+def test_names_of_marks_that_are_near_to_each_other_stand_apart() -> None:
+    marks = ((110.0, "burst"), (130.0, "diagnosed"), (133.0, "changed"), (159.0, "ended"))
+    root = drawn(Chart("x", (Line([(100, 1), (160, 2)]),), plain), Span(100, 160, marks))
+    anchors = {text.text: text.attrib["text-anchor"] for text in root.iter("text") if text.attrib.get("class") == "mark-name"}
+    assert anchors == {"burst": "start", "diagnosed": "end", "changed": "start", "ended": "end"}
+
+
 def test_the_axis_counts_from_its_zero() -> None:
     shown = texts(drawn(Chart("x", (Line([(100, 1), (160, 2)]),), plain), Span(100, 160, zero_s=120)))
     assert {"-20 s", "0", "20 s", "40 s"} <= set(shown)

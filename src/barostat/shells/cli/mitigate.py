@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import seconds
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
     from barostat.judge.remedy_plan import Planned
     from barostat.judge.remedy_scene import Seen
-    from barostat.platform.owner import Owner
+    from barostat.platform.owner import Owner, Switch
     from barostat.remedy.state import State
 
 EPILOG = """\
@@ -90,7 +91,7 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from barostat.io.remedy.campaign import new_id
-    from barostat.io.remedy.pausing import pause, still_paused
+    from barostat.io.remedy.pausing import still_paused
     from barostat.judge.remedy_plan import NoPlan, Wish
     from barostat.remedy.plan import Bounds, lint
     from barostat.remedy.precheck import refusals
@@ -142,8 +143,7 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     if switches and not refusals(facts, made.plan):  # what is refused anyway pauses nobody
         if ask is not None and not await ask():
             return REFUSED
-        for told in await pause(campaign.cluster, campaign.namespace, campaign.name, switches, made.plan.id):
-            say(told)
+        await paused(campaign, switches, made.plan.id)
         ask = yes if ask is not None else None
     state, stopped = await campaign.carry_out(made.plan, limits, ask)
     if not stopped or not state.revision:
@@ -152,6 +152,18 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     if not stopped and any(switch.kind in still_paused(state) for switch in switches):
         _until_it_is_in_the_source(seen, made, hinders, state, campaign)
     return end_code(state, stopped=stopped)
+
+
+async def paused(campaign: Campaign, switches: Sequence[Switch], incident: str) -> None:
+    """Each owner leaves the workload alone, and it is said. Interrupted: how they have it again."""
+    from barostat.io.remedy.pausing import pause
+
+    try:
+        for told in await pause(campaign.cluster, campaign.namespace, campaign.name, switches, incident):
+            say(told)
+    except asyncio.CancelledError:
+        say(f"stopped while owners are being paused; they have it again: barostat incident resume {incident} -n {campaign.namespace}")
+        raise
 
 
 def _until_it_is_in_the_source(seen: Seen, made: Planned, hinders: list[Owner], state: State, campaign: Campaign) -> None:
