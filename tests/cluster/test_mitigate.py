@@ -183,9 +183,7 @@ def test_clients_that_keep_their_connection_are_cut_once_for_each_pod_that_goes(
             print(
                 f"\n{kept.answered} answered, {kept.refused} refused; {gone} pods went; told: {told}; the others: {load.counts.summary()}"
             )
-        # one that was between two requests when its pod went is refused and was not counted
-        assert (
-            sum(int(found) for detail in told for found in re.findall(r"(\d+) requests were cut", detail)) <= kept.refused <= clients * gone
-        )
+        # what is told was under way when the pod was told to go: some of it ends well, and who was between two requests may be refused
         assert told
+        assert 0 < kept.refused <= clients * gone
         assert load.counts.failed == {}

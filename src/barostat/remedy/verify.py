@@ -18,6 +18,9 @@ SEEN_S = "seen_s"
 """In a baseline: for how long the load was seen, over all replicas."""
 NEARLY = 0.9
 """A window counts as sustained from this share of the time asked for: the last scrape is rarely at its very end."""
+REMNANT = 0.1
+"""Up to this share of before, what was to end has not ended, but the change is not what is wrong: it may be what all brought that came at
+once when the replica joined."""
 
 
 def baseline(expectation: Expectation, window: Window, fleet: Sequence[Window] = ()) -> tuple[tuple[str, float], ...]:
@@ -47,7 +50,7 @@ def verify(expectation: Expectation, former: Mapping[str, float], after: Window,
     `former`: the plan's baseline (the rest of the fleet is no substitute: it has other load by now). `after`: the replica with the change;
     only what was measured from `since` on counts.
     Better: every essential promise is met, nothing got worse, under no less load, for long enough. Worse: a promise was measured and is not
-    kept, or harm was done, and more load does not explain it. Inconclusive: everything else.
+    kept, nor nearly, or harm was done, and more load does not explain it. Inconclusive: everything else.
     Law: L2, what was not measured proves nothing.
     """
     load, load_says = _load(expectation, former, after, since)
@@ -63,7 +66,7 @@ def verify(expectation: Expectation, former: Mapping[str, float], after: Window,
         if met == "met":
             kept += [says] if expect.essential else []
         elif met == "unmet":
-            (broken if expect.essential else harmed).append(says)
+            (harmed if not expect.essential else open_ if _remnant(expect, former, after, since) else broken).append(says)
         elif expect.essential:
             open_.append(says)
     seen_s = _seen_s(expectation, after, since)
@@ -144,6 +147,11 @@ def _met(expect: Expect, former: Mapping[str, float], after: Window, since: floa
         case "no-more":
             # a replica made anew counts from nought
             return _of(now.last - min(was, now.first) <= bound), f"{expect.signal} {now.last:.3g}, was {was:.3g}"
+
+
+def _remnant(expect: Expect, former: Mapping[str, float], after: Window, since: float) -> bool:
+    now = _after(after, expect.signal, since)
+    return expect.want == "zero" and now is not None and now.mean <= REMNANT * former.get(expect.signal, 0.0)
 
 
 def _of(holds: bool) -> Met:

@@ -53,6 +53,14 @@ def test_the_promise_is_not_kept() -> None:
     assert "preemptions_per_s 3" in found.reasons[0]
 
 
+def test_what_has_nearly_ended_is_neither_better_nor_worse() -> None:
+    found = judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.06), SINCE)
+    assert found.outcome == "inconclusive"
+    assert found.reasons[0] == "preemptions_per_s 0.06, at most 0.01"
+    assert judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.4), SINCE).outcome == "worse"
+    assert judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.06, itl_mean_s=0.5), SINCE).outcome == "worse"
+
+
 def test_harm_is_worse_whatever_else_got_better() -> None:
     assert judged(EXPECTATION, BEFORE, window(SINCE, pod_restarts=1.0), SINCE).outcome == "worse"
 
