@@ -80,7 +80,7 @@ async def _one(host: str, port: int, body: bytes, answer: Answer, start: float) 
             await loop.sock_connect(connection, (host, port))
             answer.sent_s = time.monotonic() - start
             await loop.sock_sendall(connection, body)
-            tail = last = b""
+            last = b""
             first = True
             while piece := await loop.sock_recv(connection, 65_536):
                 now = time.monotonic() - start
@@ -89,9 +89,8 @@ async def _one(host: str, port: int, body: bytes, answer: Answer, start: float) 
                     if (status := piece[:12].partition(b" ")[2]) != b"200":
                         answer.failed = f"status {status.decode(errors='replace') or 'none'}"
                         return
-                seen = tail + piece
+                seen = last[-len(EVENT) + 1 :] + piece
                 answer.token_s += [now] * seen.count(EVENT)
-                tail = seen[-len(EVENT) + 1 :]
                 last = (last + piece)[-LAST_BYTES:]
             answer.whole = ENDED in last and DONE in last
     except OSError as error:

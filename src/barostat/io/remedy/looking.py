@@ -50,7 +50,7 @@ async def requests_cut(ground: Ground, pod: Object) -> str:
     found = await requests_in(ground, pod)
     if found is None:
         return "whether requests were cut is not known: its metrics did not answer"
-    return f"up to {found:.0f} requests were cut" if found else ""
+    return f"{found:.0f} requests were cut" if found else ""
 
 
 async def resolved(ground: Ground, pod: Object) -> str | None:
