@@ -30,6 +30,9 @@ QUIET_PER_S = 0.01
 FIRM_RATIO = 0.01
 LONGEST_S = 900.0
 ABOUT = 0.98
+MARGIN = 0.1
+"""By how much the pool is smaller in which a crowd is tried: lengths that are known from a histogram are a few percent off, and where the
+pool is all but full that decides whether anything is preempted."""
 WARY = 10.0
 """What a preemption of every request in a crowd weighs: as if each took eleven times as long."""
 _SHARES = tuple(step / 16 for step in range(8, 17))
@@ -43,7 +46,8 @@ _FIELDS = {"max_num_active_seqs": "max_num_active_seqs", "max_num_seqs": "max_nu
 class Forecast:
     """One setting on the seen traffic: means over the runs. Units: per second; `present`: requests that run or wait.
 
-    `crowded_ratio`: preemptions per request where all of them come at once; None where the seen traffic alone already preempts.
+    `crowded_ratio`: preemptions per request where all of them come at once, to a pool smaller by MARGIN; None where the seen traffic alone
+    already preempts.
     """
 
     step: NextStep
@@ -62,6 +66,14 @@ class Forecast:
     def is_firm(self) -> bool:
         """Nor would it be however much came."""
         return self.is_quiet and self.crowded_ratio is not None and self.crowded_ratio <= FIRM_RATIO
+
+    @property
+    def says(self) -> str:
+        """The figures that the choice goes by."""
+        told = (
+            f"{self.preempted_per_s:.2f} preemptions/s, {self.output_tokens_per_s:.0f} tokens/s, {self.present:.1f} requests there at once"
+        )
+        return told if self.crowded_ratio is None else f"{told}; in a crowd {self.crowded_ratio:.2g} preemptions for each request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +144,14 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
             tried.append(_mean(step, runs, None))
             continue
         runs += [run_trial(load, slo, Trial(changed, version, pace.pace)) for version in range(1, VERSIONS)]
-        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(changed, 0, pace.pace))))
+        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(tighter(changed), 0, pace.pace))))
     return tuple(tried)
+
+
+def tighter(settings: Settings) -> Settings:
+    """The same with a pool smaller by MARGIN, as long as the longest request that is let in fits."""
+    longest = 1 + sum(-(-settings.max_model_len // group.block_tokens) for group in settings.groups)
+    return replace(settings, kv_blocks=min(settings.kv_blocks, max(longest, round((1 - MARGIN) * settings.kv_blocks))))
 
 
 def settings_of(window: Window) -> Settings | None:

@@ -143,9 +143,7 @@ def _forecast(seen: Seen, worst: ReplicaReport, window: Window, limits: ServingL
     slo = limits.spec.slo if limits is not None else ServiceLevel()
     chosen, tried = best(worst.next, recording, window, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds))
     told = tuple(
-        f"{found.step.change}: the twin forecasts {found.preempted_per_s:.2f} preemptions and {found.output_tokens_per_s:.0f} tokens/s"
-        for found in tried
-        if chosen is None or found.step.change != chosen.change
+        f"{found.step.change}: the twin forecasts {found.says}" for found in tried if chosen is None or found.step.change != chosen.change
     )
     if chosen is None:
         return worst, told

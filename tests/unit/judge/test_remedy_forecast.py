@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from barostat.core.diagnosis import NextStep
-from barostat.judge.remedy_forecast import AtOnce, Forecast, pick
+from barostat.judge.remedy_forecast import AtOnce, Forecast, pick, tighter
 from barostat.judge.trials import Made
+from barostat.twin.settings import KvGroup, Settings
 from barostat.twin.summary import Slo
 from barostat.twin.workload import parse_spec
 
@@ -42,3 +43,17 @@ def test_all_at_once_is_the_same_requests_from_the_start() -> None:
     came, at_once = load.rows(3), AtOnce(load).rows(3)
     assert {row.arrival_s for row in at_once} == {0.0}
     assert [row[:1] + row[2:] for row in came] == [row[:1] + row[2:] for row in at_once]
+
+
+def test_a_crowd_is_tried_in_a_smaller_pool_that_holds_the_longest_request() -> None:
+    roomy = Settings(kv_blocks=1000, groups=(KvGroup(16),), max_model_len=1024)
+    assert tighter(roomy).kv_blocks == 900
+    assert tighter(Settings(kv_blocks=70, groups=(KvGroup(16),), max_model_len=1024)).kv_blocks == 65
+    assert tighter(Settings(kv_blocks=60, groups=(KvGroup(16),), max_model_len=1024)).kv_blocks == 60
+
+
+def test_what_is_told_of_a_setting_is_what_the_choice_goes_by() -> None:
+    assert tried(8, 0.04, 194.0, 0.5, 5.02, 0.124).says == (
+        "0.04 preemptions/s, 194 tokens/s, 5.0 requests there at once; in a crowd 0.12 preemptions for each request"
+    )
+    assert "crowd" not in tried(8, 0.04, 194.0, 0.5, 5.0).says

@@ -44,13 +44,16 @@ async def requests_in(ground: Ground, pod: Object) -> float | None:
 
 
 async def requests_cut(ground: Ground, pod: Object) -> str:
-    """How many requests the pod's end will cut, for the timeline; empty for none."""
+    """How many requests the pod's end may cut, for the timeline: those under way just before it. Empty for none.
+
+    Some of them end well in the second or two until the engine is told to stop.
+    """
     if not is_ready(pod):
         return ""
     found = await requests_in(ground, pod)
     if found is None:
         return "whether requests were cut is not known: its metrics did not answer"
-    return f"{found:.0f} requests were cut" if found else ""
+    return f"at most {found:.0f} {'request was' if found == 1 else 'requests were'} cut" if found else ""
 
 
 async def resolved(ground: Ground, pod: Object) -> str | None:
