@@ -106,6 +106,8 @@ def test_there_is_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         find_access(environment={})
     with pytest.raises(InputError, match="no such file"):
         find_access(str(tmp_path / "nothing"))
+    with pytest.raises(InputError, match="a directory"):
+        find_access(str(tmp_path))
 
 
 def test_in_a_pod_the_service_account_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +203,8 @@ def test_a_key_is_on_the_disk_for_its_owner_and_for_an_instant_only(tmp_path: Pa
     class Context:
         verify_flags = 0
 
-        def load_cert_chain(self, path: Path) -> None:
+        def load_cert_chain(self, path: Path, password: Any) -> None:
+            assert password() == ""
             seen.append(stat.S_IMODE(path.stat().st_mode))
             assert "KEY" in path.read_text()
 

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from barostat.engines.vllm.command_line import parse
 from barostat.io.kubernetes.cluster import Cluster, Object
 from barostat.io.kubernetes.failures import Failed
 from barostat.io.kubernetes.resources import CONFIG_MAPS
+from barostat.io.kubernetes.yaml_text import NoYaml, decoded
 from barostat.platform.mounted import Mounted, config_map_of
 from barostat.platform.objects import mapping, text
 from barostat.platform.pods import engine_container
@@ -32,11 +31,12 @@ async def config_files(cluster: Cluster, pods: Mapping[str, Object]) -> tuple[di
             (lacking if document.kind == "forbidden" else problems).append(document.right or document.why)
             continue
         try:
-            decoded = yaml.safe_load(str(mapping(document, "data").get(found.key) or ""))
-        except (yaml.YAMLError, RecursionError):
-            decoded = None
-        if isinstance(decoded, dict):
-            files[name] = {str(key): value for key, value in decoded.items()}
+            settings = decoded(str(mapping(document, "data").get(found.key) or ""))
+        except NoYaml as error:
+            problems.append(f"{where} is no YAML ({error})")
+            continue
+        if isinstance(settings, dict):
+            files[name] = {str(key): value for key, value in settings.items()}
         else:
             problems.append(f"{where} holds no settings that can be read")
     return files, lacking, problems

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from barostat.core.errors import InputError
+from barostat.io.kubernetes.addresses import checked, checked_proxy, environment_proxy, is_header
+from barostat.io.kubernetes.yaml_text import NoYaml, decoded
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -38,7 +38,10 @@ class ExecPlugin:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where the API server is and how to get in. Certificates are PEM; `token_file` is read again whenever it is needed."""
+    """Where the API server is and how to get in. Certificates are PEM; `token_file` is read again whenever it is needed.
+
+    `server` holds no user; `proxy` may. `proxy_from`: what names the proxy. `file`, `cluster`: where server and authority are named.
+    """
 
     server: str
     namespace: str = "default"
@@ -54,6 +57,9 @@ class Access:
     basic: tuple[str, str] | None = None
     impersonate: Mapping[str, Any] = field(default_factory=dict)
     plugin: ExecPlugin | None = None
+    proxy_from: str = ""
+    file: str = ""
+    cluster: str = ""
 
 
 def find_access(kubeconfig: str | None = None, context: str | None = None, environment: Mapping[str, str] | None = None) -> Access:
@@ -65,7 +71,8 @@ def find_access(kubeconfig: str | None = None, context: str | None = None, envir
     if kubeconfig is not None:
         files = [Path(kubeconfig).expanduser()]
         if not files[0].is_file():
-            raise InputError("there is no such file", f"--kubeconfig {kubeconfig}")
+            what = "this is a directory; give the file in it" if files[0].is_dir() else "there is no such file"
+            raise InputError(what, f"--kubeconfig {kubeconfig}")
     else:
         listed = [Path(name).expanduser() for name in env.get("KUBECONFIG", "").split(os.pathsep) if name]
         files = [path for path in listed or [Path.home() / ".kube" / "config"] if path.is_file()]
@@ -75,7 +82,7 @@ def find_access(kubeconfig: str | None = None, context: str | None = None, envir
                 looked = "none of the files in $KUBECONFIG exists" if listed else "there is no ~/.kube/config and $KUBECONFIG is not set"
                 raise InputError(f"no cluster is known here: {looked}; give --kubeconfig FILE")
             return own
-    return _access(_merged(files), context)
+    return _access(_merged(files), context, env)
 
 
 def _in_cluster(env: Mapping[str, str]) -> Access | None:
@@ -84,12 +91,18 @@ def _in_cluster(env: Mapping[str, str]) -> Access | None:
     if not host or not token.is_file():
         return None
     namespace, authority = SERVICE_ACCOUNT / "namespace", SERVICE_ACCOUNT / "ca.crt"
+    address = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    server, _ = checked(address, "the API server", "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")
+    proxy, proxy_from = environment_proxy(server, env)
     return Access(
-        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        server=server,
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
         context="(the pod's service account)",
         ca=authority.read_text() if authority.is_file() else None,
         token_file=token,
+        proxy=proxy or None,
+        proxy_from=proxy_from,
+        file=str(authority),
     )
 
 
@@ -116,8 +129,8 @@ class _Entry:
         """
         data = self.text(f"{key}-data")
         if data:
-            with suppress(binascii.Error, UnicodeDecodeError):
-                data = data if "-----BEGIN" in data else base64.b64decode(data).decode()
+            with suppress(binascii.Error, ValueError):
+                data = data if "-----BEGIN" in data else base64.b64decode(data).decode("ascii", "ignore")
             if "-----BEGIN" not in data:
                 raise InputError(f"{key}-data is not base64 of a PEM text", str(self.file))
             return data
@@ -125,9 +138,13 @@ class _Entry:
         if path is None:
             return None
         try:
-            return path.read_text()
-        except OSError as error:
-            raise InputError(f"{key} {path} cannot be read ({error.strerror})", str(self.file)) from None
+            text = path.read_bytes().decode("ascii", "ignore")
+        except (OSError, ValueError) as error:
+            raise InputError(f"{key} {path} cannot be read ({getattr(error, 'strerror', error)})", str(self.file)) from None
+        if "-----BEGIN" not in text:
+            tool = "openssl pkey" if key == "client-key" else "openssl x509"
+            raise InputError(f"{key} {path} is no PEM text; if it is DER: {tool} -inform DER -in FILE -out FILE.pem", str(self.file))
+        return text
 
 
 @dataclass(slots=True)
@@ -145,11 +162,13 @@ def _merged(files: list[Path]) -> _Merged:
     merged = _Merged(files)
     for file in files:
         try:
-            document = yaml.safe_load(file.read_text())
+            document = decoded(file.read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", str(file)) from None
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
-            raise InputError("is no YAML: this is no kubeconfig", str(file)) from None
+        except UnicodeDecodeError:
+            raise InputError("is no YAML (it is no text): this is no kubeconfig", str(file)) from None
+        except NoYaml as error:
+            raise InputError(f"is no YAML ({error}); mend that line, or give another kubeconfig", str(file)) from None
         if document is None:
             continue
         if not isinstance(document, dict):
@@ -169,7 +188,7 @@ def _merged(files: list[Path]) -> _Merged:
     return merged
 
 
-def _access(merged: _Merged, context: str | None) -> Access:
+def _access(merged: _Merged, context: str | None, env: Mapping[str, str]) -> Access:
     where = os.pathsep.join(map(str, merged.files))
     name = context or merged.current
     if not name:
@@ -189,25 +208,58 @@ def _access(merged: _Merged, context: str | None) -> Access:
         raise InputError(
             f"user {chosen.text('user')!r} uses an auth-provider, which Kubernetes dropped in 1.26; renew the kubeconfig (exec)", where
         )
-    impersonate = {"Impersonate-User": user.text("as"), "Impersonate-Uid": user.text("as-uid")}
-    groups = user.values.get("as-groups")
+    place = f"of cluster {chosen.text('cluster')!r}"
+    server, within = checked(cluster.text("server").strip(), f"server {place}", str(cluster.file))
+    proxy, proxy_from = cluster.text("proxy-url"), f"proxy-url {place} in {cluster.file}"
+    if proxy:
+        checked_proxy(proxy, f"proxy-url {place}", str(cluster.file))
+    else:
+        proxy, proxy_from = environment_proxy(server, env)
+    basic = (user.text("username"), user.text("password")) if user.text("username") else None
+    known = any(user.values.get(key) for key in ("token", "tokenFile", "exec"))
     return Access(
-        server=cluster.text("server").rstrip("/"),
+        server=server,
         namespace=chosen.text("namespace") or "default",
         context=name,
         ca=cluster.pem("certificate-authority"),
         insecure=cluster.values.get("insecure-skip-tls-verify") is True,
         tls_server_name=cluster.text("tls-server-name") or None,
-        proxy=cluster.text("proxy-url") or None,
-        token=user.text("token") or None,
+        proxy=proxy or None,
+        token=_sendable(user, "token", chosen.text("user")) or None,
         token_file=user.path("tokenFile"),
         certificate=user.pem("client-certificate"),
         key=user.pem("client-key"),
-        basic=(user.text("username"), user.text("password")) if user.text("username") else None,
-        impersonate={key: value for key, value in impersonate.items() if value}
-        | ({"Impersonate-Group": [str(group) for group in groups]} if isinstance(groups, list) and groups else {}),
+        basic=basic or (None if known else within),
+        impersonate=_impersonated(user, chosen.text("user")),
         plugin=_plugin(user, cluster) if isinstance(user.values.get("exec"), dict) else None,
+        proxy_from=proxy_from,
+        file=str(cluster.file),
+        cluster=chosen.text("cluster"),
     )
+
+
+def _impersonated(user: _Entry, name: str) -> dict[str, Any]:
+    groups = user.values.get("as-groups")
+    listed = [str(group) for group in groups] if isinstance(groups, list) else []
+    for group in listed:
+        if not is_header(group):
+            raise InputError(f"as-groups of user {name!r} holds a name that no HTTP header can hold: {group!r}", str(user.file))
+    found = {"Impersonate-User": _sendable(user, "as", name), "Impersonate-Uid": _sendable(user, "as-uid", name)}
+    return {key: value for key, value in found.items() if value} | ({"Impersonate-Group": listed} if listed else {})
+
+
+def _sendable(user: _Entry, key: str, name: str) -> str:
+    """The value as text, which goes into an HTTP header.
+
+    Errors: InputError.
+    """
+    value = user.text(key)
+    if value and not is_header(value):
+        raise InputError(
+            f"{key} of user {name!r} has a line break, a blank at its end or a character beyond ASCII in it; write it anew, in one line",
+            str(user.file),
+        )
+    return value
 
 
 def _plugin(user: _Entry, cluster: _Entry) -> ExecPlugin:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from barostat.core.errors import InputError, OutsideError
+from barostat.io.credentials import clean
+from barostat.io.kubernetes.addresses import is_header
 from barostat.io.kubernetes.kubeconfig import Access, ExecPlugin
 
 PLUGIN_S = 60.0
@@ -48,9 +50,11 @@ async def credential(access: Access) -> Credential:
     token = access.token
     if access.token_file is not None and not token:
         try:
-            token = access.token_file.read_text().strip()
-        except OSError as error:
-            raise InputError(f"the token cannot be read ({error.strerror})", str(access.token_file)) from None
+            token = access.token_file.read_bytes().decode("latin-1").strip()
+        except (OSError, ValueError) as error:
+            raise InputError(f"the token cannot be read ({getattr(error, 'strerror', error)})", str(access.token_file)) from None
+        if not is_header(token):
+            raise InputError("tokenFile holds no token: one line of printable ASCII is one; write it anew", str(access.token_file))
     return Credential(token, access.certificate, access.key)
 
 
@@ -67,8 +71,15 @@ def headers(access: Access, found: Credential) -> list[tuple[str, str]]:
 def tls(access: Access, found: Credential) -> ssl.SSLContext:
     """The TLS context: the cluster's authority (else the system's), the client's certificate where it has one.
 
-    Errors: InputError for a certificate that is none.
+    Errors: InputError for a certificate that is none, and for a key that waits for a passphrase: nobody is asked for one.
     """
+    where = access.file or "kubeconfig"
+    if found.certificate and found.key and ("BEGIN ENCRYPTED" in found.key or "Proc-Type: 4,ENCRYPTED" in found.key):
+        raise InputError(
+            f"the client-key of context {access.context!r} is encrypted; give one without a passphrase (openssl pkey -in KEY -out PLAIN), "
+            "a token or an exec plugin",
+            where,
+        )
     try:
         context = ssl.create_default_context(cadata=access.ca) if access.ca else ssl.create_default_context()
         # Authorities of clusters often lack the extensions that Python 3.13 began to insist on; kubectl accepts them.
@@ -83,16 +94,20 @@ def tls(access: Access, found: Credential) -> ssl.SSLContext:
                 pair = Path(folder) / "pair.pem"
                 pair.touch(mode=0o600)
                 pair.write_text(f"{found.certificate.strip()}\n{found.key.strip()}\n")
-                context.load_cert_chain(pair)
-    except (ssl.SSLError, ValueError) as error:
-        raise InputError(f"a certificate of context {access.context!r} cannot be used ({error})", "kubeconfig") from None
+                context.load_cert_chain(pair, password=lambda: "")
+    except (ssl.SSLError, ValueError, TypeError) as error:
+        raise InputError(f"a certificate or key of context {access.context!r} cannot be used ({_short(error)})", where) from None
     return context
+
+
+def _short(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or error).replace("_", " ").lower()
 
 
 async def _from_plugin(plugin: ExecPlugin) -> Credential:
     asks = plugin.may_ask and sys.stdin is not None and sys.stdin.isatty()
     spec: dict[str, Any] = {"interactive": asks} | ({"cluster": dict(plugin.cluster)} if plugin.cluster is not None else {})
-    told = json.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec})
+    told = json.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}, default=str)
     environment = {**os.environ, **plugin.env, "KUBERNETES_EXEC_INFO": told}
     where = f"credential plugin {plugin.command}"
     try:
@@ -104,9 +119,9 @@ async def _from_plugin(plugin: ExecPlugin) -> Credential:
             stdout=asyncio.subprocess.PIPE,
             stderr=None if asks else asyncio.subprocess.PIPE,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         hint = f"; {plugin.install_hint.strip()}" if plugin.install_hint else ""
-        raise InputError(f"cannot be started ({error.strerror}){hint}", where) from None
+        raise InputError(f"cannot be started ({getattr(error, 'strerror', error)}){hint}", where) from None
     try:
         out, err = await asyncio.wait_for(process.communicate(), PLUGIN_S)
     except TimeoutError:
@@ -114,7 +129,7 @@ async def _from_plugin(plugin: ExecPlugin) -> Credential:
             process.kill()
         raise OutsideError(f"{where} did not answer within {PLUGIN_S:g} s", retryable=True) from None
     if process.returncode != 0:
-        said = " ".join((err or b"").decode("utf-8", "replace").split())[-200:]
+        said = " ".join(clean((err or b"").decode("utf-8", "replace")).split())[-200:]
         raise OutsideError(f"{where} failed with exit code {process.returncode}: {said or 'it said nothing'}", retryable=True)
     return _read(out, where)
 
@@ -129,6 +144,8 @@ def _read(out: bytes, where: str) -> Credential:
     token, certificate, key = (status.get(name) for name in ("token", "clientCertificateData", "clientKeyData"))
     if not token and not (certificate and key):
         raise OutsideError(f"{where} printed no credential", retryable=False)
+    if token and not is_header(str(token)):
+        raise OutsideError(f"{where} printed a token with a line break or a character beyond ASCII in it", retryable=False)
     until = None
     if isinstance(status.get("expirationTimestamp"), str):
         with contextlib.suppress(ValueError):
