@@ -102,6 +102,10 @@ def incidents(space: Workspace) -> list[dict[str, Any]]:
     return [json.loads(item["data"]["incident.json"]) for item in found]
 
 
+def our_events(space: Workspace) -> list[dict[str, Any]]:
+    return [event for event in space.get("events") if event.get("source", {}).get("component") == "barostat"]
+
+
 def nothing_of_ours_is_left(space: Workspace, name: str = "twin") -> None:
     """No spare, no claim, nothing of ours on a pod; home is whole."""
     assert [item["metadata"]["name"] for item in space.get("deployments")] == [name]
@@ -172,7 +176,13 @@ def test_what_may_not_be_done_is_refused_with_the_reason(space: Workspace, capsy
         told = capsys.readouterr().out
         assert "in place: one replica less" in told
         assert "+    - --max-num-active-seqs" in told
-        assert incidents(space) == [] or {incident["phase"] for incident in incidents(space)} == {"Refused"}
+        assert {incident["phase"] for incident in incidents(space)} <= {"Refused"}
+        # Nobody is there to say yes: all is shown, and nothing is written, not even that nobody said it.
+        written = len(incidents(space)), len(our_events(space))
+        assert written[1] > 0
+        assert mitigate(space, "--in-place", *QUICK) == 5
+        assert "+    - --max-num-active-seqs" in capsys.readouterr().out
+        assert (len(incidents(space)), len(our_events(space))) == written
         assert space.get("deploy/twin")["spec"] == deployment["spec"]
 
 
@@ -187,7 +197,7 @@ def test_clients_that_keep_their_connection_are_cut_once_for_each_pod_that_goes(
         assert mitigate(space, "--autonomy", "act", *QUICK[:-1], "90s", person="operator") == 0
         nothing_of_ours_is_left(space)  # the last pod cuts what it has only as it goes
         (incident,) = incidents(space)
-        told = [entry["detail"] for entry in incident["timeline"] if "at most" in entry["detail"]]
+        told = [entry["detail"] for entry in incident["timeline"] if re.search(r"at most \d+ requests? w", entry["detail"])]
         gone = sum(entry["event"] in ("DeletePod", "DeleteSpare") for entry in incident["timeline"])
         with capsys.disabled():
             print(

@@ -178,6 +178,8 @@ def test_a_spare_that_stays_pending_ends_the_plan(space: Workspace, capsys: pyte
         assert run.stderr is not None
         assert any(line.startswith("CreateSpare") for line in run.stderr)
         (again,) = [found["id"] for found in incidents(space) if found["phase"] == "Preparing"]
+        assert main(["rollback", again, *place]) == 5  # nobody is there to say yes
+        assert [found["id"] for found in incidents(space) if found["phase"] == "Preparing"] == [again]
         assert main(["incident", "abort", again, *place]) == 1
         assert "another run goes on with it" in "".join(run.stderr) or run.wait(30) == 3
         nothing_of_ours_is_left(space)

@@ -85,7 +85,7 @@ def step(state: State, event: Event) -> Moved:
         case Approved(at) if state.waiting is not None and state.waiting.kind == "consent":
             return _approve(replace(state, approved=True), at)
         case Declined(at) if state.waiting is not None and state.waiting.kind == "consent":
-            return _end(state, at, "Refused", "a person declined the plan")
+            return _end(state, at, "Refused", "nobody said yes to the plan")
         case Aborted(at, why):
             return _abort(state, at, why)
     return state, ()
@@ -124,7 +124,7 @@ def _judge_facts(state: State, at: float, against: tuple[str, ...]) -> Moved:
     if state.plan.autonomy == "act" or state.approved:
         return _proceed(replace(state, waiting=None), at)
     waiting = Waiting("consent", f"{state.plan.id}/consent", 1, at + state.plan.bounds.consent_s)
-    return replace(state, waiting=waiting), (Emit("Planned", f"{state.plan.change}: waiting for a yes"),)
+    return replace(state, waiting=waiting), ()
 
 
 def _approve(state: State, at: float) -> Moved:
@@ -359,6 +359,8 @@ def _abort(state: State, at: float, why: str) -> Moved:
 
 def _end(state: State, at: float, phase: Phase, why: str) -> Moved:
     state = note(replace(state, phase=phase, why=why, waiting=None), at, phase, why)
+    if not state.may_write:
+        return state, ()
     emit = Emit(phase, why, warning=phase != "Done")
     state, commands = _write(state, at, "final", attempt=1)
     return state, (emit, *commands)

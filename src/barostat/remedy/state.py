@@ -81,6 +81,11 @@ class State:
         return f"{self.plan.id}#{self.epoch}#{self.holder}"
 
     @property
+    def may_write(self) -> bool:
+        """A person has agreed, or none is asked: until then nothing is written, not even that it was refused."""
+        return self.approved or self.plan.autonomy == "act" or self.revision > 0
+
+    @property
     def ended(self) -> bool:
         """True when nothing more will come out of it."""
         return self.superseded or (self.phase in TERMINAL and self.waiting is None)

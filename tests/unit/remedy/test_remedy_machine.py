@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.remedy.dialogue import TO_PROOF, Dialogue, a_plan
 
-from barostat.remedy.state import Emit, WriteRecord
+from barostat.remedy.state import Emit, State, WriteRecord
 
 BACK = """
     ok           -> ScaleHome 0 1
@@ -191,14 +191,33 @@ def test_without_autonomy_it_waits_for_a_yes() -> None:
     Dialogue(a_plan(autonomy="recommend")).follow("""
         begin        -> Gather
         facts        ->
-        no           -> record
-        ok           -> Refused
+        no           -> Refused
     """)
     Dialogue(a_plan(autonomy="recommend")).follow("""
         begin        -> Gather
         facts        ->
-        late         -> record
+        late         -> Refused
+    """)
+
+
+def test_nothing_is_written_before_a_yes() -> None:
+    run = Dialogue(a_plan(autonomy="recommend")).follow("""
+        begin        -> Gather
+        no facts     -> Refused
+    """)
+    assert run.state.revision == 0
+
+
+def test_a_yes_beforehand_is_recorded_with_what_became_of_it() -> None:
+    Dialogue(a_plan(autonomy="recommend"), State(a_plan(autonomy="recommend"), approved=True)).follow("""
+        begin        -> Gather
+        no facts     -> record
         ok           -> Refused
+    """)
+    Dialogue(a_plan(autonomy="recommend"), State(a_plan(autonomy="recommend"), approved=True)).follow("""
+        begin        -> Gather
+        facts        -> record
+        ok           -> ClaimHome
     """)
 
 

@@ -123,7 +123,6 @@ def test_exit_zero_silences_findings_only(refused: Path, tmp_path: Path) -> None
         (["--bundle", ".", "http://127.0.0.1:1"], "--bundle"),
         (["http://127.0.0.1:1", "http://127.0.0.1:2", "--pid", "1"], "one URL"),
         (["--log", "/nonexistent.log"], "/nonexistent.log"),
-        (["http://127.0.0.1:1", "--interval", "0s"], "--interval"),
         (["deploy/vllm", "http://127.0.0.1:1"], "not at once"),
         (["deploy/vllm", "-A"], "-A"),
         (["deploy/vllm", "-l", "app=vllm"], "a name or a selector"),
@@ -146,6 +145,9 @@ def test_a_usage_error_is_one_sentence(argv: list[str], says: str, capsys: pytes
     [
         (["diagnose", "http://127.0.0.1:1", "-o", "sarif"], "invalid choice: 'sarif'"),
         (["diagnose", "http://127.0.0.1:1", "--for", "soon"], "write 30s, 2m or 500ms"),
+        (["diagnose", "http://127.0.0.1:1", "--interval", "0s"], "'0s' is too short; write 100ms or more"),
+        (["mitigate", "deploy/vllm", "--interval", "50ms"], "write 100ms or more"),
+        (["verify", "deploy/vllm", "--interval", "0s"], "write 100ms or more"),
         (["collect", "http://127.0.0.1:1"], "--out"),
         (["diagnos"], "'diagnose'"),
     ],
@@ -196,6 +198,15 @@ def test_a_broken_pipe_and_help_are_quiet() -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.startswith("causes")
+
+
+@pytest.mark.parametrize(
+    ("into", "code", "says"),
+    [(">&-", 0, ""), (">&- 2>&-", 0, ""), (">/dev/full", 4, "barostat: the output could not be written: No space left on device\n")],
+)
+def test_an_output_that_cannot_be_written_is_no_bug(into: str, code: int, says: str) -> None:
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m barostat.shells.cli.main explain {into}"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, says)
 
 
 @pytest.mark.parametrize("name", list(pages()))

@@ -104,8 +104,9 @@ class Campaign:
         return facts(seen, plan, earlier, held.spec.remedy if held is not None else RemedyLimits(), unread)
 
     async def carry_out(self, plan: Plan, limits: str, ask: Ask | None) -> tuple[State, bool]:
-        """(how it ended, whether a person stopped it)."""
-        return await self._drive(State(plan), limits, ask, Began(self.clock.now(), new_holder()))
+        """(how it ended, whether a person stopped it). `ask`: None where the answer is yes already, or the plan needs none."""
+        approved = ask is None and plan.autonomy != "act"
+        return await self._drive(State(plan, approved=approved), limits, ask, Began(self.clock.now(), new_holder()))
 
     async def resume(self, state: State, limits: str, *, abort: str = "") -> tuple[State, bool]:
         """The same for an incident that another run began; `abort`: why it is taken back."""

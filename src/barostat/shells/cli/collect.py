@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags, wanted
-from barostat.shells.cli.durations import brief, seconds
+from barostat.shells.cli.durations import brief, interval, seconds
 
 if TYPE_CHECKING:
     from barostat.io.kubernetes.live import LiveRecording
@@ -44,7 +44,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("target", nargs="*", metavar="TARGET", help="http://host:8000, or deploy/NAME, sts/NAME, pod/NAME in a cluster")
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="TIME", help="how long to look (default 30s, 5s with -A)")
     parser.add_argument(
-        "--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
+        "--interval", dest="interval_s", type=interval, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
     )
     parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up")
     parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")
@@ -91,7 +91,6 @@ def gather(arguments: argparse.Namespace) -> Recording:
 
 def gather_with_logs(arguments: argparse.Namespace, keep_logs: Path | None) -> LiveRecording:
     """The same with the files of its logs (those of pods in `keep_logs`), with progress on stderr where that is a terminal."""
-    _check(arguments)
     cluster = _cluster(arguments)
     shown = sys.stderr.isatty()
     if shown and (arguments.target or cluster) and arguments.for_s > 0:
@@ -120,7 +119,6 @@ def gather_with_logs(arguments: argparse.Namespace, keep_logs: Path | None) -> L
 
 def gather_forever(arguments: argparse.Namespace) -> Iterator[Recording]:
     """A recording after every `--interval`, over the last `--for`."""
-    _check(arguments)
     cluster = _cluster(arguments)
     if cluster is not None:
         from barostat.io.kubernetes import live
@@ -150,13 +148,6 @@ def _options(arguments: argparse.Namespace, keep_logs: Path | None) -> Any:
     return Options(
         arguments.for_s, arguments.interval_s, getattr(arguments, "probe", False), getattr(arguments, "exec_gpu_tools", False), keep_logs
     )
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    from barostat.core.errors import InputError
-
-    if arguments.interval_s < 0.1:
-        raise InputError("--interval must be at least 100ms")
 
 
 def _sources(arguments: argparse.Namespace) -> Sources:

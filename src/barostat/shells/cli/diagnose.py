@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags
-from barostat.shells.cli.durations import seconds
+from barostat.shells.cli.durations import interval, seconds
 
 if TYPE_CHECKING:
     from barostat.core.diagnosis import ReplicaReport, Report
@@ -46,7 +46,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz")
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="TIME", help="how long to look (default 30s, 5s with -A)")
     parser.add_argument(
-        "--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
+        "--interval", dest="interval_s", type=interval, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
     )
     parser.add_argument(
         "--watch",
@@ -137,8 +137,6 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if arguments.output == "html" and arguments.watch:
         raise InputError("-o html is one page: it goes without --watch")
-    if arguments.interval_s <= 0:
-        raise InputError("--interval must be above 0")
     if len(arguments.target) > 1 and (arguments.log is not None or arguments.pid is not None):
         raise InputError("--log and --pid belong to one engine: give one URL with them")
 

@@ -8,6 +8,7 @@ import re
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "": 1.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|)")
 LONGEST_S = 7 * 86_400.0
+SHORTEST_INTERVAL_S = 0.1
 
 
 def seconds(text: str) -> float:
@@ -22,6 +23,17 @@ def seconds(text: str) -> float:
     if total_s > LONGEST_S:
         raise argparse.ArgumentTypeError(f"{text!r} is longer than a week")
     return total_s
+
+
+def interval(text: str) -> float:
+    """The time between two scrapes in seconds.
+
+    Errors: argparse.ArgumentTypeError for less than 100 ms, which would be load and no observation.
+    """
+    each_s = seconds(text)
+    if each_s < SHORTEST_INTERVAL_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is too short; write 100ms or more")
+    return each_s
 
 
 def brief(duration_s: float) -> str:

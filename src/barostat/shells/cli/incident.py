@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from barostat.shells.cli.remedy_flags import OK, add_cluster, add_look, end_code, how_it_ended, owners_back, say, within
+from barostat.shells.cli.remedy_flags import OK, add_cluster, add_look, end_code, how_it_ended, owners_back, say, tell, within
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
@@ -105,20 +105,20 @@ async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
     except InputError as error:
         if error.where != incident or not await _back_without_record(campaign, incident):
             raise
-        print(f"{incident}: it ended before anything was begun")
+        tell(f"{incident}: it ended before anything was begun")
         return OK
     campaign.name = state.plan.target.name
     if state.phase in TERMINAL and state.phase != "HandedOff":
         if not abort:
             await owners_back(campaign, state, everyone=True)
-        print(how_it_ended(state, campaign.namespace, stopped=False))
+        tell(how_it_ended(state, campaign.namespace, stopped=False))
         return end_code(state, stopped=False)
     if abort and state.committed:
         say("every replica has proved the change already: it goes on to its end, and can then be taken back with `barostat rollback`")
     state, stopped = await campaign.resume(state, limits, abort=abort)
     if not stopped:
         await owners_back(campaign, state)
-    print(how_it_ended(state, campaign.namespace, stopped=stopped))
+    tell(how_it_ended(state, campaign.namespace, stopped=stopped))
     return end_code(state, stopped=stopped)
 
 

@@ -7,10 +7,12 @@ runs answer at once.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from barostat import __version__
@@ -31,7 +33,7 @@ VERBS = (
     "rollback",
     "incident",
 )
-OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
+OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED, UNREAD = 0, 1, 2, 3, 4, 5, 70, 130, 141
 
 EPILOG = """\
 examples:
@@ -45,7 +47,8 @@ examples:
   barostat limits diff old.yaml new.yaml               what a change of limits means
   barostat simulate --trace t.jsonl --kv-blocks 4096   the same traffic through vLLM's scheduler, without a GPU
 
-exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 the outside failed, 5 refused, 70 our bug
+exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 the outside failed, 5 refused, 70 our bug,
+141 nobody read the output
 """
 
 
@@ -74,28 +77,55 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code. Never raises but for argparse's own SystemExit (status 2, or 0 for --help)."""
+    _never_without_streams()
     words = sys.argv[1:] if argv is None else argv
     arguments = parser(words[0] if words and words[0] in VERBS else None).parse_args(words)
     try:
         code: int = arguments.run(arguments)
-        sys.stdout.flush()
-        return code
+    except BrokenPipeError:
+        code = UNREAD
+    except OSError as error:
+        code = _full(error) if error.errno == errno.ENOSPC else _bug(error)
     except InputError as error:
         return _say(str(error), USAGE)
     except OutsideError as error:
         return _say(f"{error}{' (worth another try)' if error.retryable else ''}", OUTSIDE)
     except KeyboardInterrupt:
         return _say("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
     except Exception as error:
-        if os.environ.get("BAROSTAT_TRACEBACK"):
-            raise
-        return _say(
-            f"this is a bug in barostat {__version__} ({type(error).__name__}: {error}); run again with BAROSTAT_TRACEBACK=1 and report it",
-            BUG,
-        )
+        return _bug(error)
+    return _flushed(code)
+
+
+def _never_without_streams() -> None:
+    """What is told goes nowhere where a stream was closed from the start."""
+    nowhere = Path(os.devnull)
+    sys.stdout = sys.stdout or nowhere.open("w")
+    sys.stderr = sys.stderr or nowhere.open("w")
+
+
+def _flushed(code: int) -> int:
+    """The code, once everything is written; what nobody reads is let go."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            return _full(error)
+    return code
+
+
+def _full(error: OSError) -> int:
+    return _say(f"the output could not be written: {error.strerror}", OUTSIDE)
+
+
+def _bug(error: Exception) -> int:
+    if os.environ.get("BAROSTAT_TRACEBACK"):
+        raise error
+    return _say(
+        f"this is a bug in barostat {__version__} ({type(error).__name__}: {error}); run again with BAROSTAT_TRACEBACK=1 and report it",
+        BUG,
+    )
 
 
 def _say(text: str, code: int) -> int:

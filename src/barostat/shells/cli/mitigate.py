@@ -20,6 +20,7 @@ from barostat.shells.cli.remedy_flags import (
     how_it_ended,
     owners_back,
     say,
+    tell,
     within,
 )
 
@@ -82,7 +83,14 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look, plan, ask, carry out; answer how it ended."""
+    """Look, plan, ask, carry out; answer how it ended.
+
+    Errors: InputError, OutsideError.
+    """
+    from barostat.core.errors import InputError
+
+    if arguments.yes and (arguments.dry_run or arguments.autonomy == "observe"):
+        raise InputError("it answers for a plan that is carried out, which --dry-run and --autonomy observe do not", "--yes")
     name = deployment(arguments.target)
     return within(arguments, name, lambda campaign: _mitigate(campaign, arguments))
 
@@ -99,6 +107,9 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
 
     held = await campaign.held_limits()
     autonomy = arguments.autonomy or (held.spec.remedy.autonomy if held is not None else None) or "recommend"
+    if arguments.yes and autonomy == "observe":
+        tell("refused: the limits say autonomy observe, which carries nothing out; --autonomy recommend with --yes does")
+        return REFUSED
     say(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")
     seen = await campaign.look()
     for note in seen.recording.missing:
@@ -116,8 +127,8 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     for passed in made.passed_over:
         say(f"passed over: {passed}")
     if isinstance(made, NoPlan):
-        print(made.why)
-        return _nothing(seen)
+        tell(made.why)
+        return REFUSED if arguments.lever else _nothing(seen)
     hinders = _hinders(seen, made)
     switches = [owner.switch for owner in hinders if owner.switch is not None]
     if hinders and not (arguments.pause_owner and len(switches) == len(hinders)):
@@ -125,30 +136,36 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
 
         if arguments.pause_owner:
             without = next(owner for owner in hinders if owner.switch is None)
-            print(f"{without.kind} {without.name} has no switch to pause it")
-        print(source_text(seen, made.plan, hinders[0]))
+            tell(f"{without.kind} {without.name} has no switch to pause it")
+        tell(source_text(seen, made.plan, hinders[0]))
         return REFUSED
-    print(plan_text(made.plan, made.replica))
+    tell(plan_text(made.plan, made.replica))
     facts = await campaign.facts(made.plan, seen)
     if switches:
         facts = replace(facts, owner="", autoscaler="")
-        print(f"paused for it: {', '.join(f'{switch} ({switch.note})' if switch.note else str(switch) for switch in switches)}")
-    print(checks_text(facts, made.plan))
+        tell(f"paused for it: {', '.join(f'{switch} ({switch.note})' if switch.note else str(switch) for switch in switches)}")
+    tell(checks_text(facts, made.plan))
     if wrong := lint(made.plan):
-        print(f"refused: {'; '.join(wrong)}")
+        tell(f"refused: {'; '.join(wrong)}")
         return REFUSED
+    against = refusals(facts, made.plan)
     if arguments.dry_run or autonomy == "observe":
-        return await _shown(campaign, made, facts, limits)
-    ask = None if autonomy == "act" else (yes if arguments.yes else asked)
-    if switches and not refusals(facts, made.plan):  # what is refused anyway pauses nobody
+        await _show_writes(campaign, made, limits)
+        if against:
+            tell("would be refused: " + "; ".join(against))
+        return REFUSED if against else OK
+    ask = None if autonomy == "act" or arguments.yes else asked
+    if ask is not None and not against:
+        await _show_writes(campaign, made, limits)
+    if switches and not against:  # what is refused anyway pauses nobody
         if ask is not None and not await ask():
             return REFUSED
         await paused(campaign, switches, made.plan.id)
-        ask = yes if ask is not None else None
+        ask = None
     state, stopped = await campaign.carry_out(made.plan, limits, ask)
     if not stopped or not state.revision:
         await owners_back(campaign, state)
-    print(how_it_ended(state, campaign.namespace, stopped=stopped))
+    tell(how_it_ended(state, campaign.namespace, stopped=stopped))
     if not stopped and any(switch.kind in still_paused(state) for switch in switches):
         _until_it_is_in_the_source(seen, made, hinders, state, campaign)
     return end_code(state, stopped=stopped)
@@ -173,9 +190,9 @@ def _until_it_is_in_the_source(seen: Seen, made: Planned, hinders: list[Owner], 
 
     for owner in hinders:
         if state.phase == "Done" and owner.switch is not None and owner.switch.kind in still_paused(state):
-            print(f"{owner.kind} {owner.name} stays paused: it would take the change back. Into its source:")
-            print(patch_text(seen, made.plan, owner))
-    print(f"hand it back then: barostat incident resume {made.plan.id} -n {campaign.namespace}")
+            tell(f"{owner.kind} {owner.name} stays paused: it would take the change back. Into its source:")
+            tell(patch_text(seen, made.plan, owner))
+    tell(f"hand it back then: barostat incident resume {made.plan.id} -n {campaign.namespace}")
 
 
 def _nothing(seen: Seen) -> int:
@@ -193,24 +210,14 @@ def _hinders(seen: Seen, made: Planned) -> list[Owner]:
     return [owner for owner in seen.writers() if owner.hinders("everything") or (owner.over == "replicas" and owner.hinders("replicas"))]
 
 
-async def _shown(campaign: Campaign, made: Planned, facts: Any, limits: str) -> int:
+async def _show_writes(campaign: Campaign, made: Planned, limits: str) -> None:
     """What the server would make of the spare and of the template, and the limits: nothing is written."""
     from barostat.io.remedy.preview import preview
-    from barostat.remedy.precheck import refusals
 
     for line in await preview(campaign, made.plan):
-        print(line)
+        tell(line)
     if limits:
-        print("\nlimits that would be written:\n" + limits)
-    against = refusals(facts, made.plan)
-    if against:
-        print("would be refused: " + "; ".join(against))
-    return REFUSED if against else OK
-
-
-async def yes() -> bool:
-    """The answer of --yes."""
-    return True
+        tell("\nlimits that would be written:\n" + limits)
 
 
 async def asked() -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from barostat.shells.cli.durations import seconds
+from barostat.shells.cli.durations import interval, seconds
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
@@ -32,7 +34,7 @@ def add_look(parser: argparse.ArgumentParser) -> None:
         "--for", dest="for_s", type=seconds, default=30.0, metavar="TIME", help="how long to look before judging (default 30s)"
     )
     parser.add_argument(
-        "--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
+        "--interval", dest="interval_s", type=interval, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
     )
 
 
@@ -93,8 +95,17 @@ async def owners_back(campaign: Campaign, state: State, *, everyone: bool = Fals
 
 
 def say(text: str) -> None:
-    """A line of progress for a person."""
-    print(text, file=sys.stderr, flush=True)
+    """A line of progress for a person. A remedy goes on where nobody reads it."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def tell(text: str) -> None:
+    """A line of the result. A remedy goes on, and ends with its own code, where nobody reads it."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end_code(state: State, *, stopped: bool) -> int:

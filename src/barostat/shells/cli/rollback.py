@@ -6,10 +6,13 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import seconds
-from barostat.shells.cli.remedy_flags import OK, REFUSED, add_cluster, add_look, end_code, how_it_ended, owners_back, say, within
+from barostat.shells.cli.remedy_flags import OK, REFUSED, add_cluster, add_look, end_code, how_it_ended, owners_back, say, tell, within
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
+
+TAKEN_BACK = "a person took it back"
+FORWARD_FIRST = "every replica has proved the change already, so it goes on to its end, and is taken back then"
 
 EPILOG = """\
 examples:
@@ -54,33 +57,38 @@ async def _rollback(campaign: Campaign, arguments: argparse.Namespace) -> int:
     from barostat.remedy.plan import lint
     from barostat.remedy.program import TERMINAL
     from barostat.shells.cli.incident import last_of
-    from barostat.shells.cli.mitigate import asked, yes
+    from barostat.shells.cli.mitigate import asked
     from barostat.shells.remedy_report import checks_text
 
     state, limits = await last_of(Store(campaign.cluster, campaign.namespace), arguments.target)
     campaign.name = state.plan.target.name
     if state.phase not in TERMINAL or state.phase == "HandedOff":
-        state, stopped = await campaign.resume(state, limits, abort="a person took it back")
+        say(f"{state.plan.id} is not over ({state.phase}): {FORWARD_FIRST if state.committed else 'what it has begun is taken back'}")
+        if not arguments.yes and not await asked():
+            return REFUSED
+        state, stopped = await campaign.resume(state, limits, abort=TAKEN_BACK)
         if not stopped:
             await owners_back(campaign, state)
-        print(how_it_ended(state, campaign.namespace, stopped=stopped))
-        return OK if state.phase in ("RolledBack", "Refused") else end_code(state, stopped=stopped)
+        tell(how_it_ended(state, campaign.namespace, stopped=stopped))
+        if stopped or state.phase != "Done":
+            nothing_begun = state.phase == "Refused" and state.why == TAKEN_BACK
+            return OK if state.phase == "RolledBack" or nothing_begun else end_code(state, stopped=stopped)
     if state.phase != "Done":
-        print(f"{state.plan.id} changed nothing that is still there ({state.phase})")
+        tell(f"{state.plan.id} changed nothing that is still there ({state.phase})")
         return OK
     say(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")
     seen = await campaign.look()
     made = rollback_plan(seen, state.plan, Wish(new_id(campaign.name), "", "recommend", arguments.in_place, arguments.sustained_s))
     if isinstance(made, NoPlan):
-        print(f"refused: {made.why}")
+        tell(f"refused: {made.why}")
         return REFUSED
-    print(f"plan {made.id}: {made.change}, {made.strategy}; {made.because}")
-    print(checks_text(await campaign.facts(made, seen), made))
+    tell(f"plan {made.id}: {made.change}, {made.strategy}; {made.because}")
+    tell(checks_text(await campaign.facts(made, seen), made))
     if wrong := lint(made):
-        print(f"refused: {'; '.join(wrong)}")
+        tell(f"refused: {'; '.join(wrong)}")
         return REFUSED
-    ended, stopped = await campaign.carry_out(made, "", yes if arguments.yes else asked)
+    ended, stopped = await campaign.carry_out(made, "", None if arguments.yes else asked)
     if not stopped:
         await owners_back(campaign, ended)
-    print(how_it_ended(ended, campaign.namespace, stopped=stopped))
+    tell(how_it_ended(ended, campaign.namespace, stopped=stopped))
     return end_code(ended, stopped=stopped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from barostat.shells.cli.cluster_flags import add_cluster_flags
-from barostat.shells.cli.durations import seconds
+from barostat.shells.cli.durations import interval, seconds
 
 LIVE = "live:"
 
@@ -19,7 +19,9 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
             help="today's configuration, traffic and pace, from a running engine, a bundle, or a workload in a cluster (also sts/, pod/)",
         )  # fmt: skip
     group.add_argument("--for", dest="for_s", type=seconds, default=30.0, metavar="TIME", help="how long to look (default 30s)")
-    group.add_argument("--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)")
+    group.add_argument(
+        "--interval", dest="interval_s", type=interval, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
+    )
     group.add_argument(
         "--log", metavar="FILE",
         help="log of a local engine, for what its metrics do not tell; with --enable-logging-iteration-details how long its steps take",

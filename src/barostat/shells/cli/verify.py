@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from barostat.shells.cli.durations import seconds
-from barostat.shells.cli.remedy_flags import CANNOT_TELL, OK, ROLLED_BACK, add_cluster, say, within
+from barostat.shells.cli.durations import interval, seconds
+from barostat.shells.cli.remedy_flags import CANNOT_TELL, OK, ROLLED_BACK, add_cluster, say, tell, within
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
@@ -33,7 +33,7 @@ def add_parser(verbs: Any) -> None:
         "--for", dest="for_s", type=seconds, default=None, metavar="TIME", help="how long to watch (default: as long as it must hold)"
     )
     parser.add_argument(
-        "--interval", dest="interval_s", type=seconds, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
+        "--interval", dest="interval_s", type=interval, default=5.0, metavar="TIME", help="time between scrapes (default 5s)"
     )
     add_cluster(parser)
     parser.set_defaults(run=run)
@@ -64,7 +64,7 @@ async def _verify(campaign: Campaign, arguments: argparse.Namespace) -> int:
     for name, window in sorted(seen.windows().items()):
         judged = verify(expectation, dict(plan.baseline), window, 0.0)
         outcomes.append(judged.outcome)
-        print(f"{name}: {judged.outcome}: {'; '.join(judged.reasons)}")
+        tell(f"{name}: {judged.outcome}: {'; '.join(judged.reasons)}")
     if "worse" in outcomes:
         return ROLLED_BACK
     return OK if outcomes and set(outcomes) == {"better"} else CANNOT_TELL
