@@ -19,8 +19,7 @@ SEEN_S = "seen_s"
 NEARLY = 0.9
 """A window counts as sustained from this share of the time asked for: the last scrape is rarely at its very end."""
 REMNANT = 0.1
-"""Up to this share of before, what was to end has not ended, but the change is not what is wrong: it may be what all brought that came at
-once when the replica joined."""
+"""Up to this share of before, what was to end has all but ended: not kept, but taking the change back would bring the rest again."""
 
 
 def baseline(expectation: Expectation, window: Window, fleet: Sequence[Window] = ()) -> tuple[tuple[str, float], ...]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import seconds
+from barostat.shells.cli.once import OnceAction
 from barostat.shells.cli.remedy_flags import (
     CANNOT_TELL,
     OK,
@@ -57,7 +58,11 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("target", metavar="TARGET", help="deploy/NAME")
     parser.add_argument(
-        "--lever", default="", metavar="X[=V]", help="this change instead: a flag with its value, or a lever of the diagnosis"
+        "--lever",
+        action=OnceAction,
+        default="",
+        metavar="X[=V]",
+        help="this change instead: a flag with its value, or a lever of the diagnosis",
     )
     parser.add_argument("--limits", metavar="FILE", help="limits to keep to (default: those that the cluster holds for the target)")
     parser.add_argument(
@@ -91,7 +96,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.yes and (arguments.dry_run or arguments.autonomy == "observe"):
         raise InputError("it answers for a plan that is carried out, which --dry-run and --autonomy observe do not", "--yes")
+    from barostat.judge.asked_lever import asked_lever
+
     name = deployment(arguments.target)
+    if arguments.lever:
+        asked_lever(arguments.lever)
     return within(arguments, name, lambda campaign: _mitigate(campaign, arguments))
 
 
@@ -223,7 +232,7 @@ async def _show_writes(campaign: Campaign, made: Planned, limits: str) -> None:
 async def asked() -> bool:
     """What a person at the terminal answers; no where nobody is there."""
     if not sys.stdin.isatty():
-        say("nobody is there to answer: --yes answers for this plan, --dry-run only shows it")
+        say("nobody is there to answer; --yes answers for this")
         return False
     answer = await asyncio.to_thread(input, "carry this out? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
