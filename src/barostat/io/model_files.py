@@ -57,7 +57,9 @@ def _decoded(path: Path) -> dict[str, Any]:
         raise InputError(error.strerror or str(error), str(path)) from None
     except UnicodeDecodeError:
         raise InputError("is not UTF-8 text", str(path)) from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise InputError("is no JSON: nested too deeply", str(path)) from None
+    except ValueError as error:
         place = f"{path}:{error.lineno}:{error.colno}" if isinstance(error, json.JSONDecodeError) else str(path)
         raise InputError(f"is no JSON: {error.msg if isinstance(error, json.JSONDecodeError) else error}", place) from None
     if not isinstance(decoded, dict):
@@ -74,6 +76,6 @@ def _weights_in(folder: Path) -> int | None:
             if isinstance(total, int | float) and total > 0:
                 return int(total)
         sizes = [file.stat().st_size for file in folder.glob("*.safetensors")]
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return sum(sizes) or None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any
 
 from barostat.core.errors import InputError
 from barostat.core.units import many
+from barostat.io.json_text import from_json
 from barostat.twin.request import Row
 
 _OURS = {"arrival_s", "input_tokens", "output_tokens"}
@@ -70,8 +70,8 @@ def _names(first: str) -> set[str]:
         except csv.Error:
             return set()
     try:
-        row = json.loads(first)
-    except ValueError:
+        row = from_json(first, "")
+    except InputError:
         return set()
     return set(row) if isinstance(row, dict) else set()
 
@@ -89,10 +89,7 @@ def _lines(text: str, first: str, source: str) -> Iterator[tuple[int, Mapping[st
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        try:
-            decoded = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"no JSON: {error}", f"{source}:{number}") from None
+        decoded = from_json(line, f"{source}:{number}")
         if not isinstance(decoded, dict):
             raise InputError("each line is one JSON object", f"{source}:{number}")
         yield number, decoded

@@ -96,3 +96,18 @@ def test_a_file_of_no_text_is_an_error_of_one_sentence(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
         with pytest.raises(InputError, match=name):
             read_requests(tmp_path / name, 16)
+
+
+@pytest.mark.parametrize(("before", "line"), [("", 1), (OWN, 2)])
+def test_a_row_that_is_nested_too_deeply_is_named(before: str, line: int, tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_text(before + '{"arrival_s": ' + "[" * 200_000 + "\n")
+    with pytest.raises(InputError, match=rf"deep\.jsonl:{line}: no JSON: nested too deeply$"):
+        read_requests(path, 16)
+
+
+def test_a_file_of_a_line_that_is_cut_off_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_text(OWN[:30])
+    with pytest.raises(InputError, match=r"cut\.jsonl:1: no JSON"):
+        read_requests(path, 16)
