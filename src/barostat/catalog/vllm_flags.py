@@ -140,6 +140,61 @@ _FLAGS: tuple[Flag, ...] = (
 )  # fmt: skip
 
 FLAGS: dict[str, Flag] = {flag.name: flag for flag in _FLAGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that an argument takes. `open_below`, `open_above`: the end itself is none of them."""
+
+    least: float
+    most: float = 2**31 - 1
+    open_below: bool = False
+    open_above: bool = False
+
+    def __contains__(self, number: float) -> bool:
+        above = number > self.least if self.open_below else number >= self.least
+        return above and (number < self.most if self.open_above else number <= self.most)
+
+    def __str__(self) -> str:
+        least, most = (f"{end:,.0f}" if end == int(end) else f"{end:g}" for end in (self.least, self.most))
+        return f"{'above' if self.open_below else 'from'} {least} {'to below' if self.open_above else 'up to'} {most}"
+
+
+_SHARE = Range(0.0, 1.0, open_below=True)
+_RANGES: dict[str, Range] = {
+    "gpu_memory_utilization": _SHARE, "kv_cache_metrics_sample": _SHARE, "watermark": Range(0.0, 1.0, open_above=True),
+    "kv_cache_memory_bytes": Range(1, 10**17), "port": Range(1, 65535), "kv_offloading_size": Range(0.0, open_below=True),
+    **dict.fromkeys(
+        ("data_parallel_size_local", "long_prefill_token_threshold", "max_num_queued_reqs", "max_num_queued_tokens",
+         "max_cudagraph_capture_size", "max_seq_len_to_capture", "shutdown_timeout"), Range(0)
+    ),
+}  # fmt: skip
+CHOICES: dict[str, tuple[str, ...]] = {
+    "scheduling_policy": ("fcfs", "priority"),
+    "performance_mode": ("balanced", "interactivity", "throughput"),
+    "preemption_mode": ("recompute", "swap"),
+    "kv_offloading_backend": ("native", "lmcache"),
+    "dtype": ("auto", "half", "float16", "bfloat16", "float", "float32"),
+    "kv_cache_dtype": (
+        "auto", "float16", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "nvfp4_ds_mla", "turboquant_k8v4",
+        "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc", "ultraquant_4bit", "int4_per_token_head", "int8_per_token_head",
+        "fp8_per_token_head", "nvfp4", "nvfp4_4over6",
+    ),
+}  # fmt: skip
+"""The texts that an argument takes, where they are few. Source: vLLM 0.32.0, vllm/config (an older version may have fewer)."""
+
+
+def range_of(name: str) -> Range | None:
+    """The numbers that the argument takes, as far as it takes numbers: most take what is at least 1, amounts and shares from 0.
+
+    Source: vLLM 0.32.0, the bounds of the fields in vllm/config.
+    """
+    flag = FLAGS.get(name)
+    if flag is None or flag.kind not in ("int", "length", "float"):
+        return None
+    return _RANGES.get(name, Range(0.0 if flag.kind == "float" else 1))
+
+
 ALIASES: dict[str, str] = {alias: flag.name for flag in _FLAGS for alias in flag.aliases} | {
     "-ac": "attention_config", "-dc": "diffusion_config", "-dpa": "data_parallel_address", "-dpb": "data_parallel_backend",
     "-dpe": "data_parallel_external_lb", "-dph": "data_parallel_hybrid_lb", "-dpm": "data_parallel_multi_port_external_lb",

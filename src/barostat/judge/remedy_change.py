@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.catalog.vllm_flags import canonical_name, is_switch
 from barostat.core.change import Change
 from barostat.core.config import ConfigScalar
 from barostat.core.diagnosis import NextStep
@@ -63,7 +63,7 @@ def asked_for(
     wanted: ConfigScalar | None = None if value is None else _scalar(value)
     bare = name.lstrip("-")
     if value is None and switch and _is_switch(bare):
-        negated = bare.startswith("no-") and bare[3:].replace("-", "_") in FLAGS
+        negated = bare.startswith("no-")
         name, wanted = (f"--{bare[3:]}", False) if negated else (name, True)
     found = set_flag(template, name, wanted, config_maps=config_maps, template_only=True)
     return found if isinstance(found, NotChanged) else found.change
@@ -95,8 +95,7 @@ def _scalar(value: str) -> ConfigScalar:
 
 
 def _is_switch(bare: str) -> bool:
-    name = canonical_name(bare.removeprefix("no-"))
-    return name in FLAGS and (bare.startswith("no-") or name.startswith(("enable_", "enforce_", "disable_", "async_")))
+    return is_switch(canonical_name(f"--{bare.removeprefix('no-')}"))
 
 
 def service_labels(template: Object, selector: Object, services: Iterable[Object]) -> dict[str, str]:

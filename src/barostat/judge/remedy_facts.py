@@ -10,6 +10,7 @@ from barostat.core.change import Change
 from barostat.core.diagnosis import CauseName
 from barostat.core.limits import RemedyLimits
 from barostat.core.window import Window
+from barostat.judge.asked_lever import known_argument
 from barostat.judge.remedy_change import digest, separable
 from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision, is_stuck, since_of_revision
 from barostat.levers import levers
@@ -81,14 +82,22 @@ def confirmed_cause(seen: Seen, wanted: CauseName) -> CauseName:
 
 
 def fits(plan: Plan, window: Window) -> bool:
-    """True if the plan's lever is for the plan's cause, and this engine's version has what it changes."""
+    """True if the plan's lever is for the plan's cause, and this engine's version has what it changes.
+
+    An argument that the catalogue does not have fits nothing, unless a change is taken back.
+    """
     lever = next((known for known in levers() if known.name == plan.lever), None)
     if lever is not None and plan.cause not in lever.causes:
         return False
-    name = canonical_name(plan.change.name)
-    if plan.change.kind not in ("argument", "config-file") or name not in FLAGS:
-        return lever is not None or plan.lever == ROLLBACK or plan.change.kind in ("argument", "environment")
-    return plan.change.value is None or known_flag(name, window.version) != "absent"
+    change, undoes = plan.change, plan.lever == ROLLBACK
+    if change.kind == "environment":
+        return True
+    if change.kind not in ("argument", "config-file"):
+        return lever is not None or undoes
+    if change.value is None:
+        return True
+    name = canonical_name(change.name)
+    return known_flag(name, window.version) != "absent" if name in FLAGS else undoes or known_argument(change.name)
 
 
 def rollout_age_s(seen: Seen) -> float:

@@ -15,6 +15,7 @@ from barostat.core.change import Change
 from barostat.core.diagnosis import NextStep, ReplicaReport
 from barostat.core.limits import RemedyLimits, ServiceLevel, ServingLimits
 from barostat.core.window import Window
+from barostat.judge.asked_lever import LIMITS, asked_lever
 from barostat.judge.flag_surgery import NotChanged
 from barostat.judge.fleet import badness
 from barostat.judge.remedy_change import asked_for, change_of, changed_template, digest
@@ -22,7 +23,6 @@ from barostat.judge.remedy_facts import ENDED, spare_place, worse_before
 from barostat.judge.remedy_forecast import TRIED, best
 from barostat.judge.remedy_promise import promise, promise_of_rollback
 from barostat.judge.remedy_scene import Seen, former_revision, is_stuck, revisions
-from barostat.levers import levers
 from barostat.platform.objects import mapping, name_of, text
 from barostat.platform.placing import rollout_complete
 from barostat.platform.pods import engine_container
@@ -36,7 +36,7 @@ _POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefi
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asks for besides the target. `lever`: `NAME=VALUE` (a flag, or a lever's name), or empty."""
+    """What a person asks for besides the target. `lever`: as `asked_lever` reads it, or empty."""
 
     id: str
     lever: str = ""
@@ -177,26 +177,24 @@ def _first(seen: Seen, worst: ReplicaReport, earlier: Sequence[State]) -> Chosen
 
 
 def _asked(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
-    """What was asked for by name: a flag, a variable, `replicas`, or a lever of the diagnosis (with its value, where none is given)."""
-    name, equals, value = wish.lever.partition("=")
-    for step in worst.next:
-        if step.lever == name:
-            change = _change(seen, step)
-            if equals and not (isinstance(change, Change) and change.kind == "pod-spec"):
-                break
-            if equals and isinstance(change, Change):
-                return step.lever, replace(change, value=value), "asked for", ()
-            return NoPlan(f"{step.change}: {change.why}") if isinstance(change, NotChanged) else (step.lever, change, step.because, ())
-    if name in {lever.name for lever in levers()} and not equals:
-        return NoPlan(f"the lever {name} is not among the next steps for {worst.diagnosis.cause}")
-    if name == "replicas":
+    """What was asked for by name. Errors: InputError for what `asked_lever` refuses."""
+    asked = asked_lever(wish.lever)
+    name, value = asked.name, asked.value
+    if asked.kind == "limits":
+        return name, Change("limits", LIMITS[name], None, value), "asked for; it works where a gateway holds it", ()
+    if asked.kind == "replicas":
         return "scale-out", Change("replicas", "replicas", str(seen.replicas), value), "asked for", ()
+    step = next((step for step in worst.next if step.lever == name), None)
+    if asked.kind in ("lever", "memory"):
+        change = _change(seen, step) if step is not None else None
+        if step is None or change is None:
+            return NoPlan(f"the lever {name} is not among the next steps for {worst.diagnosis.cause}")
+        if isinstance(change, NotChanged):
+            return NoPlan(f"{step.change}: {change.why}")
+        return (name, change, step.because, ()) if value is None else (name, replace(change, value=value), "asked for", ())
     config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
-    spelled = name if name.isupper() else f"--{name.lstrip('-').replace('_', '-')}"
-    made = asked_for(spelled, value if equals else None, seen.template, config_maps)
-    if isinstance(made, NotChanged):
-        return NoPlan(f"{wish.lever}: {made.why}")
-    return name.lstrip("-").replace("_", "-"), made, "asked for", ()
+    made = asked_for(name if asked.kind == "environment" else f"--{name}", value, seen.template, config_maps)
+    return NoPlan(f"{wish.lever}: {made.why}") if isinstance(made, NotChanged) else (name, made, "asked for", ())
 
 
 def _change(seen: Seen, step: NextStep) -> Change | NotChanged:

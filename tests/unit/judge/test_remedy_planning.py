@@ -17,7 +17,7 @@ from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, Serving
 from barostat.io import bundle
 from barostat.judge.diagnose import diagnose
 from barostat.judge.recording import Recording
-from barostat.judge.remedy_facts import facts, rollout_age_s, worse_before
+from barostat.judge.remedy_facts import facts, fits, rollout_age_s, worse_before
 from barostat.judge.remedy_plan import NoPlan, Planned, Wish, limits_after, plan_for, rollback_plan
 from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision
 from barostat.platform.objects import instant
@@ -122,10 +122,31 @@ def test_what_was_asked_for_is_planned() -> None:
     assert planned(scene(), lever="watermark").plan.change.name == "--watermark"
     assert planned(scene(), lever="replicas=3").plan.strategy == "scale-out"
     assert planned(scene(), lever="edge-admission-budget").plan.strategy == "edge-only"
-    for lever, why in (("replicas=4", "one at a time"), ("gpu-memory-utilization-down", "not among"), ("max-model-len=4096", "already")):
+    assert planned(scene(), lever="edge-input-cap=400").plan.change == Change("limits", "request.maxInputTokens", None, "400")
+    assert planned(scene(), lever="scale-out=3").plan.change == Change("replicas", "replicas", "2", "3")
+    for lever, why in (
+        ("host-memory-limit=3Gi", "not among"),
+        ("replicas=4", "one at a time"),
+        ("gpu-memory-utilization-down", "not among"),
+        ("max-model-len=4096", "already"),
+    ):
         found = plan_for(scene(), Wish("vllm-1", lever), None)
         assert isinstance(found, NoPlan)
         assert why in found.why
+
+
+@pytest.mark.parametrize(
+    ("argument", "fitting"), [("--max-num-seqs", True), ("--no-such-thing", False), ("--scheduler-delay-factor", False)]
+)
+def test_an_argument_that_the_version_does_not_have_fits_nothing(argument: str, fitting: bool) -> None:
+    seen = scene()
+    plan = planned(seen, lever="max-num-seqs=16").plan
+    plan = replace(plan, lever=argument.lstrip("-"), change=Change("argument", argument, None, "1"))
+    assert [fits(plan, window) for window in seen.windows().values()] == [fitting]
+    against = refusals(facts(seen, plan, (), RemedyLimits()), plan)
+    assert any(told.startswith("lever-fits") for told in against) is not fitting
+    removed = replace(plan, change=Change("argument", argument, "1", None))
+    assert all(fits(removed, window) for window in seen.windows().values())
 
 
 def test_the_level_of_the_limits_is_what_has_to_hold() -> None:
