@@ -73,19 +73,21 @@ def parse_pace(text: str) -> LinearPace:
 
     Errors: InputError.
     """
-    values = dict.fromkeys(_NAMES, 0.0)
+    values: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         name, _, number = part.partition("=")
         try:
             value = float(number)
         except ValueError:
             value = math.nan
-        if name not in values or not 0 <= value < 1e6:
+        if name not in _NAMES or not 0 <= value < 1e6:
             raise InputError(f"{part!r}: {', '.join(_NAMES)} are known, each with =SECONDS", "--latency")
+        if name in values:
+            raise InputError(f"{name} is there twice; keep one", "--latency")
         values[name] = value
-    if not values["base"]:
+    if not values.get("base"):
         raise InputError("base=SECONDS is needed: what a step takes before any work", "--latency")
-    base, prefill, decode, kv, pair, front = (values[name] for name in _NAMES)
+    base, prefill, decode, kv, pair, front = (values.get(name, 0.0) for name in _NAMES)
     return LinearPace(base, prefill, decode, kv, pair_s=pair, front_s=front)
 
 

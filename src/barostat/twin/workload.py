@@ -23,12 +23,14 @@ _DEFAULTS: dict[str, float] = {
     "rate": 1.0, "minutes": 10.0, "input": 1000.0, "output": 200.0, "spread": 0.6, "cv": 1.0, "share": 0.0, "long": 8000.0,
     "turns": 8.0, "think": 20.0, "system": 500.0, "clients": 16.0, "requests": 1000.0,
 }  # fmt: skip
-_KINDS: dict[str, dict[str, float]] = {
-    "poisson": {},
-    "bursty": {"cv": 4.0},
-    "long-prompts": {"share": 0.1},
-    "sessions": {"rate": 0.1},
-    "closed": {"think": 0.0},
+_OPEN, _LENGTHS = ("rate", "minutes"), ("input", "output", "spread")
+# What each kind is made of, and its own defaults.
+_KINDS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {
+    "poisson": ((*_OPEN, *_LENGTHS), {}),
+    "bursty": ((*_OPEN, *_LENGTHS, "cv"), {"cv": 4.0}),
+    "long-prompts": ((*_OPEN, *_LENGTHS, "share", "long"), {"share": 0.1}),
+    "sessions": ((*_OPEN, *_LENGTHS, "turns", "think", "system"), {"rate": 0.1}),
+    "closed": (("clients", "requests", "think", *_LENGTHS), {"think": 0.0}),
 }
 _MOST = 5_000_000
 _MOST_SAID_TOKENS = 1_000_000_000  # in the prompts of all turns: each is a sequence of ids
@@ -36,7 +38,9 @@ _MOST_SAID_TOKENS = 1_000_000_000  # in the prompts of all turns: each is a sequ
 _WITHIN = {
     "cv": (0.01, 20.0, "the deviation of the gaps over their mean: 1 is Poisson, more comes in bursts"),
     "spread": (0.0, 3.0, "the deviation of a length's logarithm: 0 makes all alike"),
+    "share": (0.0, 1.0, "of all requests, those whose prompt is long"),
 }
+_WHOLE = ("clients", "requests", "system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +71,30 @@ def parse_spec(text: str) -> Spec:
     kind, _, rest = text.partition(":")
     if kind not in _KINDS:
         raise InputError(f"{kind!r} is no workload; there are {', '.join(_KINDS)}", "--workload")
-    values = {**_DEFAULTS, **_KINDS[kind]}
+    names, own = _KINDS[kind]
+    given: dict[str, float] = {}
     for part in filter(None, rest.split(",")):
         name, equals, number = part.partition("=")
-        if name not in values or not equals:
-            raise InputError(f"{part!r} is not known; {kind} has {', '.join(sorted(values))}, each with =NUMBER", "--workload")
-        try:
-            values[name] = float(number)
-        except ValueError:
-            raise InputError(f"{name} must be a number, not {number!r}", "--workload") from None
-        if not 0 <= values[name] < 1e9:
-            raise InputError(f"{name} must be at least 0 and below 1,000,000,000, not {number}", "--workload")
+        if name not in names or not equals:
+            raise InputError(f"{part!r} is not known; {kind} has {', '.join(names)}, each with =NUMBER", "--workload")
+        if name in given:
+            raise InputError(f"{name} is there twice; keep one", "--workload")
+        given[name] = _value(name, number)
+    values = {**_DEFAULTS, **own, **given}
     _check(kind, values)
     return Spec(kind, *(values[name] for name in _DEFAULTS))
+
+
+def _value(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{name} must be a number, not {text!r}", "--workload") from None
+    if not 0 <= value < 1e9:
+        raise InputError(f"{name} must be at least 0 and below 1,000,000,000, not {text}", "--workload")
+    if name in _WHOLE and not value.is_integer():
+        raise InputError(f"{name} must be a whole number, not {text}", "--workload")
+    return value
 
 
 def _check(kind: str, values: Mapping[str, float]) -> None:
@@ -89,6 +104,8 @@ def _check(kind: str, values: Mapping[str, float]) -> None:
     for name, (least, most, meaning) in _WITHIN.items():
         if not least <= values[name] <= most:
             raise InputError(f"{name} must be {least:g} to {most:g} ({meaning}), not {values[name]:g}", "--workload")
+    if values["long"] < 1:
+        raise InputError("long must be at least 1", "--workload")
     if values["clients"] < 1 or values["requests"] < 1 or values["turns"] < 1:
         raise InputError("clients, requests and turns must be at least 1", "--workload")
     turns = values["turns"] if kind == "sessions" else 1

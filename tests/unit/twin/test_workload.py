@@ -138,7 +138,17 @@ def test_a_wrong_workload_is_named(text: str) -> None:
     ("text", "said"),
     [
         ("bursty:cv=21", "cv must be 0.01 to 20"),
-        ("poisson:cv=1e-9", "not 1e-09"),
+        ("bursty:cv=1e-9", "not 1e-09"),
+        ("poisson:minutes=1,clients=50", "'clients=50' is not known; poisson has rate, minutes, input, output, spread, each with =NUMBER"),
+        ("poisson:cv=4", "'cv=4' is not known"),
+        ("closed:rate=3", "closed has clients, requests, think, input, output, spread, each"),
+        ("sessions:share=0.1", "sessions has rate, minutes, input, output, spread, turns, think, system, each"),
+        ("long-prompts:share=5", "share must be 0 to 1"),
+        ("long-prompts:long=0", "long must be at least 1"),
+        ("closed:clients=1.5", "clients must be a whole number, not 1.5"),
+        ("closed:requests=10.5", "requests must be a whole number, not 10.5"),
+        ("poisson:rate=nan", "rate must be at least 0"),
+        ("poisson:rate=2,rate=3", "rate is there twice; keep one"),
         ("poisson:spread=3.1", "spread must be 0 to 3"),
         ("sessions:turns=0", "turns must be at least 1"),
         ("sessions:system=9e8", "make sessions fewer or shorter"),
@@ -209,7 +219,7 @@ def test_too_little_to_fit_is_said() -> None:
         fit([StepSample(1, 1, 1, 0.1)], "test")
 
 
-@pytest.mark.parametrize("text", ["", "prefill=1", "base=x", "base=-1", "speed=3,base=1"])
+@pytest.mark.parametrize("text", ["", "prefill=1", "base=x", "base=-1", "speed=3,base=1", "base=0.01,base=0.02"])
 def test_a_wrong_line_is_named(text: str) -> None:
     with pytest.raises(InputError, match="--latency"):
         parse_pace(text)
