@@ -4,7 +4,9 @@
     rung 1   the best third                              3 versions
     rung 2   the best third of those                     6 versions
     around   each one step away from the best, 6 versions, until none is better
+    undone   each change of the best taken back, in a part of the budget that is held back for it
 
+The budget is never exceeded; the proof is counted by itself, with a limit of its own that is known beforehand.
 Each batch is decided by the results of the ones before it alone, and results are taken in the order asked: how many run at once, and how
 fast, changes nothing. Even versions of the load are for the search; odd ones are held out for the proof.
 """
@@ -23,6 +25,7 @@ from barostat.twin.summary import Slo
 
 RUNGS = (1, 3, 6)
 _KEPT = 3
+_ROUNDS_UNDONE = 1  # so many times each lever can be tried as it is today, where the budget is not small
 # What a change has to bring to be worth its restart: without it, a setting stays as it is.
 _WORTH_RATIO = 0.005
 
@@ -41,6 +44,7 @@ class Results:
     on_batch: Callable[[Results], None] = lambda _: None
     budget: int = 300
     spent: int = 0
+    held_back: int = 0
     stopped: bool = False
     runs: dict[Point, list[Outlook]] = field(default_factory=dict)
 
@@ -51,7 +55,7 @@ class Results:
             have = len(self.runs.get(point, ()))
             for place in range(have, versions):
                 trial = self.space.trial(point, search_version(place), self.pace)
-                if trial is not None and self.spent + len(wanted) < self.budget:
+                if trial is not None and self.spent + len(wanted) < self.budget - self.held_back:
                     wanted.append((point, trial))
         if self.stopped or not wanted:
             return
@@ -81,10 +85,16 @@ class Results:
         ranked = self.ranked([point for point, runs in self.runs.items() if len(runs) == most])
         return ranked[0] if ranked else self.space.today
 
+    def keeps(self, point: Point) -> bool | None:
+        """True if the point keeps the service level in more than half of its runs; None where it was not run."""
+        runs = self.runs.get(point)
+        return mostly_holds(runs, self.slo) if runs else None
+
 
 def search(results: Results, seed: int) -> Point:
     """The best point found within the budget. `results` holds all that was run."""
     space, today = results.space, results.space.today
+    results.held_back = min(results.budget // 4, _ROUNDS_UNDONE * RUNGS[-1] * len(space.levers))
     points = broad(space, max(8, results.budget // 4), seed)
     for versions in RUNGS:
         results.bring_to(points, versions)
@@ -93,7 +103,7 @@ def search(results: Results, seed: int) -> Point:
         if results.stopped:
             return results.best()
     best = results.best()
-    while not results.stopped and results.spent < results.budget:
+    while not results.stopped and results.spent < results.budget - results.held_back:
         around = [point for point in space.neighbours(best) if point not in results.runs]
         # One version tells most of them apart: only those that come near are worth the other five.
         results.bring_to(around, RUNGS[0])
@@ -136,6 +146,11 @@ def holds(run: Outlook, slo: Slo) -> bool:
     return not run.stuck and all(limit is None or (seen is not None and seen <= limit) for limit, seen in pairs)
 
 
+def mostly_holds(runs: Sequence[Outlook], slo: Slo) -> bool:
+    """True if the limits are kept in more than half of the runs."""
+    return sum(holds(run, slo) for run in runs) * 2 > len(runs)
+
+
 def search_version(place: int) -> int:
     """Versions of the load that the search may see."""
     return 2 * place
@@ -146,8 +161,8 @@ def proof_version(place: int) -> int:
     return 2 * place + 1
 
 
-def front(results: Results) -> list[Point]:
-    """Points that no other one beats in goodput, TTFT p99 and ITL p99 at once; best first. Of those with 3 versions, if there are any."""
+def front(results: Results, best: Point) -> list[Point]:
+    """The best, then the points that no other one beats in goodput, TTFT p99 and ITL p99 at once, all with 3 versions if any has."""
     least = min(RUNGS[1], max((len(runs) for runs in results.runs.values()), default=0))
     known = {point: _three(runs) for point, runs in results.runs.items() if len(runs) >= least}
     kept = [
@@ -156,7 +171,7 @@ def front(results: Results) -> list[Point]:
         if not any(all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine for other in known.values())
     ]
     unique: dict[tuple[float, float, float], Point] = {}
-    for point in results.ranked(kept):
+    for point in (*([best] if best in known else []), *results.ranked(kept)):
         unique.setdefault(known[point], point)
     return list(unique.values())
 
@@ -177,15 +192,15 @@ def _first(results: Results, point: Point) -> float:
 
 def _simplest(results: Results, best: Point) -> Point:
     """The best without each change that brings nothing: undone one by one as long as goodput stays."""
-    space = results.space
+    space, versions = results.space, len(results.runs.get(best, ()))
+    results.held_back = 0
     while not results.stopped:
         undone = [(*best[:place], now, *best[place + 1 :]) for place, now in enumerate(space.today) if best[place] != now]
-        results.budget += len(undone) * RUNGS[-1]
-        results.bring_to(undone, RUNGS[-1])
+        results.bring_to(undone, versions)
         better = [
             point
             for point in results.ranked(undone)
-            if len(results.runs[point]) == RUNGS[-1] and results.score(point) >= results.score(best)
+            if len(results.runs[point]) == versions and results.score(point) >= results.score(best)
         ]
         if not better:
             break

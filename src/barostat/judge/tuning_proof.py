@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from barostat.judge.outlook import Outlook, difference
 from barostat.judge.trials import Trial
-from barostat.judge.tuning import Evaluate, holds, proof_version
+from barostat.judge.tuning import Evaluate, mostly_holds, proof_version
 from barostat.judge.tuning_space import Point, Space, Value
 from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
@@ -22,7 +22,7 @@ class Proof:
     """Runs of today and of the winner on the same held-out versions, with the expected pace first and then with every other one.
 
     `gain_per_s`: good requests per second more than today, `error_per_s` its standard error. `told`: more than noise; `agreed`: in the same
-    direction with every pace. `parts`: for each change, the goodput that is lost where it alone is undone.
+    direction with every pace. `parts`: for each change, the goodput that is lost where it alone is undone. `spent`: runs that it took.
     """
 
     today: tuple[Outlook, ...]
@@ -36,6 +36,13 @@ class Proof:
     binds_today: str
     binds: str
     parts: dict[str, float]
+    spent: int
+
+
+def most_runs(space: Space, paces: Sequence[Pace]) -> int:
+    """Runs that a proof takes where every lever is changed; fewer where some are not."""
+    levers = len(space.levers)
+    return VERSIONS * (2 + (levers if levers > 1 else 0)) + 2 * (len(paces) - 1)
 
 
 def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: Evaluate) -> Proof | None:
@@ -64,13 +71,14 @@ def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: 
     good = _mean([run.good_per_s for run in winner])
     return Proof(
         tuple(today), tuple(winner), gain, error, abs(gain) > _TOLD * error and gain != 0, agreed,
-        _mostly_holds(today, slo), _mostly_holds(winner, slo),
+        mostly_holds(today, slo), mostly_holds(winner, slo),
         binds(today, space.settings), binds(winner, space.settings_at(best) or space.settings),
         {
             name: good - _mean([run.good_per_s for run in those])
             for name, those in zip(undone, runs[2:], strict=True)
             if len(those) == VERSIONS
         },
+        len(asked),
     )  # fmt: skip
 
 
@@ -99,11 +107,6 @@ def _binding(runs: Sequence[Outlook], settings: Settings) -> str:
 
 def _undone(space: Space, best: Point, name: str) -> Point:
     return tuple(now if lever.name == name else value for lever, value, now in zip(space.levers, best, space.today, strict=True))
-
-
-def _mostly_holds(runs: Sequence[Outlook], slo: Slo) -> bool:
-    """True if the limits are kept in more than half of the runs."""
-    return sum(holds(run, slo) for run in runs) * 2 > len(runs)
 
 
 def _mean(values: Sequence[float]) -> float:

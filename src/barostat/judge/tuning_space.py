@@ -12,6 +12,13 @@ from barostat.twin.settings import Settings, check
 
 ALWAYS = ("max-num-seqs", "max-num-batched-tokens", "watermark", "long-prefill-token-threshold")
 ON_REQUEST = ("edge-input-cap", "edge-output-cap", "max-num-queued-reqs")
+# Lever -> where a version has it (a switch of Behaviour), and since which: those that not every version has.
+_SINCE = {
+    "watermark": ("watermark", "0.24.0"),
+    "max-num-active-seqs": ("active_limit", "0.31.0"),
+    "max-num-queued-reqs": ("queue_limits", "0.29.0"),
+    "max-queued-requests": ("queue_limits", "0.29.0"),
+}
 # In the scheduler both bound the running requests; which of them is set is decided when the answer is written.
 _SAME = {"max-num-active-seqs": "max-num-seqs", "max-queued-requests": "max-num-queued-reqs"}
 LIVE = frozenset({"edge-input-cap", "edge-output-cap"})
@@ -70,12 +77,22 @@ class Space:
         return found
 
 
+def usual(settings: Settings) -> tuple[str, ...]:
+    """The levers that are tried where none is named: those of ALWAYS that this version has."""
+    return tuple(name for name in ALWAYS if not _lacking(settings, name))
+
+
 def space_of(settings: Settings, names: Sequence[str], inputs: Sequence[int], outputs: Sequence[int]) -> Space:
     """The values worth trying on this engine: steps that halve and double, today's own among them; caps at quantiles of the traffic.
 
     `inputs`, `outputs`: lengths of a sample of the traffic.
     Errors: InputError for a lever that is not known, or that this version does not have.
     """
+    for name in names:
+        if since := _lacking(settings, name):
+            raise InputError(f"this version has no such setting; it came with {since}", f"--lever {name}")
+        if name not in (*ALWAYS, *ON_REQUEST, *_SAME):
+            raise InputError(f"is not known; there are {', '.join((*ALWAYS, *ON_REQUEST, *_SAME))}", f"--lever {name}")
     levers = []
     for name in dict.fromkeys(_SAME.get(name, name) for name in names):
         values, now = _values(settings, name, inputs, outputs)
@@ -108,22 +125,23 @@ def _values(settings: Settings, name: str, inputs: Sequence[int], outputs: Seque
     if name == "max-num-batched-tokens":
         return [value for value in _around(budget, 2.0, 4) if 64 <= value <= 65_536], budget
     if name == "watermark":
-        values: list[Value] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2]
-        return (values if settings.behaviour.watermark else []), settings.watermark_ratio
+        return [0.0, 0.01, 0.02, 0.05, 0.1, 0.2], settings.watermark_ratio
     if name == "long-prefill-token-threshold":
         return [
             0,
             *(value for value in (128, 256, 512, 1024, 2048, 4096) if value < min(longest, budget)),
         ], settings.long_prefill_token_threshold
     if name == "max-num-queued-reqs":
-        if not settings.behaviour.queue_limits:
-            raise InputError("this version has no such setting; it came with 0.29.0", f"--lever {name}")
         return [None, *(value for value in _around(2 * settings.running_limit, 1.4142, 6) if value >= 1)], settings.max_queued_requests
-    if name in LIVE:
-        sample = sorted(inputs if name == "edge-input-cap" else outputs)
-        quantiles = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995)
-        return [None, *(sample[min(len(sample) - 1, int(q * len(sample)))] for q in quantiles if sample)], None
-    raise InputError(f"is not known; there are {', '.join((*ALWAYS, *ON_REQUEST))}", f"--lever {name}")
+    sample = sorted(inputs if name == "edge-input-cap" else outputs)
+    quantiles = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995)
+    return [None, *(sample[min(len(sample) - 1, int(q * len(sample)))] for q in quantiles if sample)], None
+
+
+def _lacking(settings: Settings, name: str) -> str:
+    """The version that brought the lever, where this one does not have it; else empty."""
+    switch, since = _SINCE.get(name, ("", ""))
+    return since if switch and not getattr(settings.behaviour, switch) else ""
 
 
 def _around(now: int, factor: float, steps: int) -> list[int]:

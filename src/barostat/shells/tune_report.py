@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from barostat.judge.outlook import Outlook
-from barostat.judge.tuning import Results, front, holds
+from barostat.judge.tuning import Results, front, mostly_holds
 from barostat.judge.tuning_proof import VERSIONS, Proof, summary_of
 from barostat.judge.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
 from barostat.shells.api_version import API_VERSION
@@ -32,6 +32,11 @@ class Tuned:
     def changed(self) -> dict[str, Value]:
         """What the winner changes from today."""
         return self.results.space.changed(self.best)
+
+    @property
+    def holds(self) -> bool | None:
+        """True if the winner keeps the service level: as the proof saw it, else as the search did; None where nothing was run."""
+        return self.results.keeps(self.best) if self.proof is None else self.proof.holds
 
     @property
     def flags(self) -> dict[str, Value]:
@@ -72,7 +77,7 @@ def beside_args(tuned: Tuned) -> str:
 
 def tune_table(tuned: Tuned) -> str:
     """The answer for a terminal."""
-    lines = [*_headline(tuned), "", *_why(tuned), "", "settings that no other beats in all three:"]
+    lines = [*_headline(tuned), "", *_why(tuned), "", "the best, and settings that no other beats in all three:"]
     rows = [("good/s", "TTFT p99", "ITL p99", "holds", "settings"), *_front(tuned)]
     widths = [max(len(row[place]) for row in rows) for place in range(4)]
     lines += ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)) + f"  {row[4]}" for row in rows]
@@ -94,11 +99,12 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
         "apiVersion": API_VERSION,
         "kind": "Tuning",
         "slo": {"ttftP99Seconds": tuned.slo.ttft_s, "itlP99Seconds": tuned.slo.itl_s},
-        "best": {"changes": tuned.changed, "args": tuned.flags, "live": tuned.live, "restarts": bool(tuned.flags)},
+        "best": {"changes": tuned.changed, "args": tuned.flags, "live": tuned.live, "restarts": bool(tuned.flags), "holds": tuned.holds},
         "proof": None
         if proof is None
         else {
             "heldOutRuns": VERSIONS,
+            "runs": proof.spent,
             "today": _three_json(proof.today),
             "best": _three_json(proof.best),
             "gainPerSecond": _short(proof.gain_per_s),
@@ -111,7 +117,7 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
             "binds": proof.binds,
             "lostWithoutPerSecond": {name: _short(value) for name, value in proof.parts.items()},
         },
-        "front": [{"changes": results.space.changed(point), **_three_json(results.runs[point])} for point in front(results)],
+        "front": [{"changes": results.space.changed(point), **_three_json(results.runs[point])} for point in front(results, tuned.best)],
         "runs": results.spent,
         "stopped": results.stopped,
         "pace": pace_json(results.pace),
@@ -159,18 +165,19 @@ def _takes_memory(tuned: Tuned) -> bool:
 
 def _why(tuned: Tuned) -> list[str]:
     proof = tuned.proof
-    if proof is None:
-        return []
-    lines = [f"today: {proof.binds_today}; {_level(proof.today, proof.holds_today)}"]
-    if tuned.changed:
+    lines = []
+    if proof is not None:
+        lines.append(f"today: {proof.binds_today}; {_level(proof.today, proof.holds_today)}")
+    if proof is not None and tuned.changed:
         lines.append(f"then:  {proof.binds}; {_level(proof.best, proof.holds)}")
-    if not proof.holds:
+    if tuned.holds is False:
         untried = [f"--lever {name}" for name in ON_REQUEST if name not in {lever.name for lever in tuned.results.space.levers}]
         also = f"; {', '.join(untried)} would be tried as well" if untried else ""
         lines.append(f"no setting that was tried holds the service level on this load: it takes less load or more replicas{also}")
+    parts = {} if proof is None else proof.parts
     lines += [
         f"without {name} {'off' if (value := tuned.changed[name]) is None else f'{value:g}'}: {-lost:+.3g} good requests/s"
-        for name, lost in sorted(proof.parts.items(), key=lambda item: -item[1])
+        for name, lost in sorted(parts.items(), key=lambda item: -item[1])
     ]
     return lines
 
@@ -183,9 +190,9 @@ def _level(runs: Sequence[Outlook], kept: bool) -> str:
 def _front(tuned: Tuned) -> list[tuple[str, str, str, str, str]]:
     results = tuned.results
     found = []
-    for point in front(results)[:_SHOWN]:
+    for point in front(results, tuned.best)[:_SHOWN]:
         runs = results.runs[point]
-        kept = sum(holds(run, tuned.slo) for run in runs) * 2 > len(runs)
+        kept = mostly_holds(runs, tuned.slo)
         cells = (f"{_mean(runs):.3g}", seconds(_mean(runs, "ttft_p99_s")), seconds(_mean(runs, "itl_p99_s")))
         found.append((*cells, "yes" if kept else "no", summary_of(results.space.changed(point))))
     return found

@@ -12,8 +12,8 @@ from barostat.core.version import parse_version
 from barostat.judge.outlook import Outlook
 from barostat.judge.trials import Made, Trial, run_trial
 from barostat.judge.tuning import Results, broad, front, holds, objective, proof_version, search, search_version
-from barostat.judge.tuning_proof import binds, prove
-from barostat.judge.tuning_space import ALWAYS, flags_of, space_of
+from barostat.judge.tuning_proof import binds, most_runs, prove
+from barostat.judge.tuning_space import ALWAYS, flags_of, space_of, usual
 from barostat.twin.latency import LinearPace
 from barostat.twin.settings import Behaviour, Settings
 from barostat.twin.summary import Slo
@@ -67,8 +67,9 @@ def test_too_few_slots_are_found_and_proved() -> None:
     assert not proof.holds_today
     assert "slots bind" in proof.binds_today
     assert "nothing holds requests back" in proof.binds
-    assert best in front(results)
-    assert results.spent == searched <= results.budget
+    assert front(results, best)[0] == best
+    assert results.spent == searched <= 60
+    assert proof.spent == len(run.asked) - searched <= most_runs(space, (PACE, PACE, PACE))
 
 
 def test_where_nothing_is_to_be_gained_today_stays() -> None:
@@ -160,10 +161,34 @@ def test_caps_are_quantiles_of_the_traffic_and_off_is_among_them() -> None:
     assert trial.input_cap == 951
 
 
-def test_a_lever_that_is_not_there_is_named() -> None:
-    with pytest.raises(InputError, match="--lever"):
+@pytest.mark.parametrize(("budget", "levers"), [(10, ALWAYS), (12, ("watermark",)), (30, ALWAYS), (30, ("max-num-seqs",)), (50, ALWAYS)])
+def test_the_budget_is_never_exceeded(budget: int, levers: tuple[str, ...]) -> None:
+    run, batches = Counted(), list[int]()
+    results = Results(space_of(FEW_SLOTS, levers, [], []), SLO, PACE, run, lambda now: batches.append(now.budget), budget)
+    search(results, 0)
+    assert results.spent == len(run.asked) <= budget
+    assert set(batches) == {budget}
+
+
+def test_a_lever_that_is_not_known_is_named_with_those_that_are() -> None:
+    with pytest.raises(InputError, match=r"--lever turbo: .*max-num-seqs.*edge-input-cap.*max-num-active-seqs"):
         space_of(FEW_SLOTS, ("turbo",), [], [])
-    version = parse_version("0.20.0")
+
+
+@pytest.mark.parametrize(
+    ("lever", "before", "since"),
+    [
+        ("watermark", "0.23.0", r"0\.24\.0"),
+        ("max-num-active-seqs", "0.30.0", r"0\.31\.0"),
+        ("max-num-queued-reqs", "0.28.0", r"0\.29\.0"),
+        ("max-queued-requests", "0.28.0", r"0\.29\.0"),
+    ],
+)
+def test_a_lever_that_the_version_lacks_is_refused_and_not_among_the_usual(lever: str, before: str, since: str) -> None:
+    version = parse_version(before)
     assert version is not None
-    with pytest.raises(InputError, match=r"0\.29\.0"):
-        space_of(replace(FEW_SLOTS, behaviour=Behaviour.of(version)), ("max-num-queued-reqs",), [], [])
+    older = replace(FEW_SLOTS, behaviour=Behaviour.of(version))
+    with pytest.raises(InputError, match=f"--lever {lever}: .*{since}"):
+        space_of(older, (lever,), [], [])
+    assert lever not in usual(older)
+    assert {"max-num-seqs", "max-num-batched-tokens"} <= {each.name for each in space_of(older, usual(older), [], []).levers}

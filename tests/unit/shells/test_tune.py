@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from barostat.io.cores import Cores
+from barostat.judge.outlook import Outlook
+from barostat.judge.trials import Trial, run_trial
 from barostat.judge.tuning import Results
 from barostat.judge.tuning_space import Lever, Space
 from barostat.shells.cli.main import main
@@ -93,6 +98,47 @@ def test_a_bundle_is_tuned_on_its_own_traffic(capsys: pytest.CaptureFixture[str]
     assert "slots bind" in found["proof"]["bindsToday"]
 
 
+class Stopped(Cores):
+    """Runs so many trials and is then stopped, as by Ctrl-C."""
+
+    left = 9
+
+    def run(self, trials: Sequence[Trial]) -> list[Outlook | None]:
+        now = trials[: self.left]
+        self.left -= len(now)
+        self.stopped = self.stopped or len(now) < len(trials)
+        return [run_trial(self._load, self._slo, trial) for trial in now] + [None] * (len(trials) - len(now))
+
+
+@pytest.mark.parametrize(("level_s", "code", "holds"), [("0.005", 3, False), ("50", 0, True)])
+def test_who_stops_it_is_told_whether_the_service_level_holds(
+    level_s: str, code: int, holds: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("barostat.io.cores.Cores", Stopped)
+    command = [*COMMAND, "--slo-ttft-p99", level_s]
+    assert main(command) == code
+    assert ("no setting that was tried holds" in capsys.readouterr().out) is not holds
+    assert main([*command, "-o", "json"]) == code
+    found = json.loads(capsys.readouterr().out)
+    assert (found["best"]["holds"], found["stopped"], found["proof"]) == (holds, True, None)
+
+
+def test_what_is_stopped_before_its_first_run_is_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("barostat.io.cores.Cores", type("AtOnce", (Stopped,), {"left": 0}))
+    assert main(COMMAND) == 130
+    assert capsys.readouterr().out == ""
+
+
+def test_one_limit_is_shown_from_the_start_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "-o", "json"]) == 0
+    printed = capsys.readouterr()
+    shown = re.findall(r"(\d+) of at most (\d+) runs", printed.err)
+    found = json.loads(printed.out)
+    assert {limit for _, limit in shown} == {"44"}  # 20 for the search; 12, and 6 for each of two levers, for the proof
+    assert found["runs"] == int(shown[-1][0]) <= 20
+    assert found["runs"] + found["proof"]["runs"] <= 44
+
+
 def test_a_service_level_that_nothing_holds_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--slo-ttft-p99", "0.005"]) == 3
     assert "no setting that was tried holds" in capsys.readouterr().out
@@ -103,6 +149,7 @@ def test_a_service_level_that_nothing_holds_is_said(capsys: pytest.CaptureFixtur
     [
         (["--slo-ttft-p99", "-1"], "above 0"),
         (["--lever", "turbo"], "--lever"),
+        (["--lever", "watermark", "--engine-version", "0.12.0"], "it came with 0.24.0"),
         (["--budget", "1"], "--budget"),
         (["--cores", "0"], "--cores"),
     ],

@@ -23,6 +23,8 @@ examples:
 
 levers: max-num-seqs (max-num-active-seqs where the version has it), max-num-batched-tokens, watermark, long-prefill-token-threshold;
 on request (--lever) also max-num-queued-reqs, edge-input-cap, edge-output-cap
+--budget is of the search. The proof on requests that the search has not seen comes on top: 12 runs, 6 for each lever where there are
+several, 4 where the pace is an estimate; or fewer. The limit that is shown counts both.
 Ctrl-C answers with the best so far. The answer does not depend on the number of cores.
 exit codes: 0 answered, 2 usage or something needed was not seen, 3 nothing holds the service level, 4 unreachable or not vLLM
 """
@@ -42,7 +44,13 @@ def add_parser(verbs: Any) -> None:
     wanted.add_argument("--slo-itl-p99", type=float, metavar="S", help="99 in 100 tokens come within S seconds after the one before")
     how = parser.add_argument_group("search")
     how.add_argument("--lever", action="append", default=[], metavar="NAME", dest="levers", help="only these levers; repeat for more")
-    how.add_argument("--budget", type=int, default=300, metavar="N", help="runs of the twin that the search may take (default 300)")
+    how.add_argument(
+        "--budget",
+        type=int,
+        default=300,
+        metavar="N",
+        help="runs of the twin for the search (default 300); the proof adds 12, and 6 per lever",
+    )
     how.add_argument("--cores", type=int, metavar="N", help="processes (default: every core)")
     how.add_argument("--duration", type=seconds, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)")
     add_seen_arguments(parser)
@@ -57,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.core.errors import InputError
     from barostat.io.cores import Cores
     from barostat.judge.tuning import Results, search, search_version
-    from barostat.judge.tuning_proof import prove
-    from barostat.judge.tuning_space import ALWAYS, space_of
+    from barostat.judge.tuning_proof import most_runs, prove
+    from barostat.judge.tuning_space import space_of, usual
     from barostat.shells.cli.situation import situation
     from barostat.shells.tune_report import Tuned, beside_args, tune_args, tune_json, tune_markdown, tune_table
     from barostat.twin.summary import Slo
@@ -77,9 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
     sample = now.load.rows(search_version(0))
     if not sample:
         raise InputError("the load has no request", "tune")
-    levers = tuple(dict.fromkeys(arguments.levers)) or ALWAYS
+    levers = tuple(dict.fromkeys(arguments.levers)) or usual(now.settings)
     space = space_of(now.settings, levers, [row.input_tokens for row in sample], [row.output_tokens for row in sample])
-    shown = _Progress(arguments.budget)
+    shown = _Progress(arguments.budget + most_runs(space, now.paces))
     cores = Cores(now.load, now.slo, arguments.cores, shown.trial)
     results = Results(space, now.slo, now.paces[0], cores.run, shown.batch, arguments.budget)
     try:
@@ -88,10 +96,13 @@ def run(arguments: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             results.stopped = True
             best = results.best()
+        if not results.runs and results.stopped:
+            raise KeyboardInterrupt
         shown.say(
             "stopped: this is the best so far" if results.stopped else "confirming the winner on requests that the search has not seen"
         )
         proof = None if results.stopped else prove(space, best, now.slo, now.paces, cores.run)
+        results.stopped = results.stopped or cores.stopped
     finally:
         cores.close()
         shown.end()
@@ -103,14 +114,14 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output == "args" and (said := beside_args(tuned)):
             shown.say(said)
         sys.stdout.write({"args": tune_args, "md": tune_markdown, "table": tune_table}[arguments.output](tuned))
-    return 0 if proof is None or proof.holds else 3
+    return 3 if tuned.holds is False else 0
 
 
 class _Progress:
     """One line on stderr where that is a terminal; else a line for each batch."""
 
-    def __init__(self, budget: int) -> None:
-        self._budget = budget
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._before = 0
         self._best = ""
         self._live = sys.stderr.isatty()
@@ -118,7 +129,7 @@ class _Progress:
     def trial(self, done: int, _of: int) -> None:
         """One more trial is done."""
         if self._live:
-            print(f"\r\x1b[K{self._before + done} of at most {self._budget} runs{self._best}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{self._before + done} of at most {self._limit} runs{self._best}", end="", file=sys.stderr, flush=True)
 
     def batch(self, results: Results) -> None:
         """A batch is done: the best so far is shown."""
@@ -131,7 +142,7 @@ class _Progress:
             good = sum(run.good_per_s for run in runs) / len(runs)
             self._best = f"; best so far {good:.3g} good/s with {summary_of(results.space.changed(best))}"
         if not self._live:
-            print(f"barostat: {results.spent} of at most {results.budget} runs{self._best}", file=sys.stderr)
+            print(f"barostat: {results.spent} of at most {self._limit} runs{self._best}", file=sys.stderr)
 
     def say(self, text: str) -> None:
         """A sentence on a line of its own."""
