@@ -105,6 +105,18 @@ def test_a_limits_file_fills_what_was_not_given(tmp_path: Path, capsys: pytest.C
         (["--kv-blocks", "50", "--step-time", "1", "--hash-block-size", "0"], "--hash-block-size"),
         (["--kv-blocks", "50", "--step-time", "1", "--steps-detail"], "--steps-out"),
         (["--kv-blocks", "50", "--step-time", "1", "--slo-ttft", "-1"], "--slo-ttft"),
+        (["--kv-blocks", "50", "--step-time", "1", "--gpu", "Voodoo2"], "--gpu Voodoo2: no card"),
+        (["--kv-blocks", "50", "--step-time", "1", "--gpu", "H100"], "--gpu H100: has no effect without --model-config"),
+        (["--kv-blocks", "50", "--step-time", "1", "-tp", "2"], "--tensor-parallel-size 2: has no effect without --model-config"),
+        (["--kv-blocks", "50", "--step-time", "1", "--clients", "3"], "--clients: belongs to a running engine; say which with --workload"),
+        (["--kv-blocks", "50", "--step-time", "1", "--clients", "0"], "--clients: belongs to a running engine"),
+        (["--kv-blocks", "50", "--step-time", "1", "--arrivals", "closed"], "--arrivals: belongs to a running engine"),
+        (["--kv-blocks", "50", "--step-time", "1", "--arrivals", "open"], "--arrivals: belongs to a running engine"),
+        (["--kv-blocks", "50", "--step-time", "1", "--log", "nofile"], "--log: belongs to a running engine"),
+        (["--kv-blocks", "50", "--step-time", "1", "--interval", "1s"], "--interval: belongs to a running engine"),
+        (["--kv-blocks", "50", "--step-time", "1", "--for", "10s"], "--for: belongs to a running engine"),
+        (["--kv-blocks", "50", "--step-time", "1", "-n", "inference"], "--namespace: belongs to a running engine"),
+        (["--model-config", "meta-llama/Meta-Llama-3.1-8B", "--gpu", "H100", "--sliding-window", "512"], "--sliding-window: has no effect"),
         (["--kv-blocks", "50", "--step-time", "1", "--block-size", "99999999999999999999"], "block size"),
         (["--kv-blocks", "50", "--step-time", "1", "--engine-version", "0.8.0"], "0.12.0"),
         (["--kv-blocks", "50", "--step-time", "1", "--steps-out", "/no/such/folder/f"], "/no/such/folder/f"),
@@ -196,3 +208,65 @@ def test_the_page_is_whole_and_says_nothing_unescaped(tmp_path: Path, capsys: py
     root = ElementTree.fromstring(text.removeprefix("<!doctype html>"))
     assert len(root.findall(".//polyline")) == 4
     assert main([*command[:-1], "/no/such/folder/page.html"]) == 2
+
+
+MADE = ["simulate", "--workload", "poisson:rate=1,minutes=1", "--kv-blocks", "900", "--step-time", "0.1"]
+BUNDLE = Path(__file__).parents[2] / "data/bundles/slot-bound"
+
+
+@pytest.mark.parametrize("workload", ["poisson:rate=0.001,minutes=0.1", "sessions:rate=0.001,minutes=0.1"])
+def test_a_made_workload_without_a_request_is_refused(workload: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("simulate", "what-if"):
+        assert main([verb, "--workload", workload, *MADE[3:]]) == 2
+        assert f"--workload {workload}: holds no request" in capsys.readouterr().err
+    assert main(["what-if", "--from", str(BUNDLE), "--workload", workload, "--latency", "base=0.02"]) == 2
+    assert "holds no request" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ([*MADE, "--hash-block-size", "16"], "--hash-block-size: has no effect without --trace"),
+        (["simulate", "--workload", f"live:{BUNDLE}", "--interval", "1s"], "--interval: has no effect on"),
+        (["simulate", "--workload", f"live:{BUNDLE}", "--gpu", "Voodoo2"], "--gpu Voodoo2: no card"),
+        (["simulate", "--workload", f"live:{BUNDLE}", "--clients", "3", "--arrivals", "open"], "keep one"),
+        (["simulate", "--workload", f"live:{BUNDLE}", "--clients", "0"], "must be at least 1"),
+    ],
+)
+def test_an_option_that_cannot_act_is_refused(command: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [MADE, ["what-if", *MADE[1:]], ["tune", *MADE[1:]], ["twin", *MADE[3:]]])
+@pytest.mark.parametrize("gpus", ["0", "-1", "two", "1.5"])
+def test_a_number_of_gpus_is_at_least_one(verb: list[str], gpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*verb, f"--tensor-parallel-size={gpus}"])
+    assert f"'{gpus}' is no number of GPUs" in capsys.readouterr().err
+
+
+def test_no_file_that_is_read_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = _trace(tmp_path / "t.jsonl", _rows(1))
+    (tmp_path / "link").symlink_to(trace)
+    before = Path(trace).read_text()
+    command = ["simulate", "--trace", trace, "--kv-blocks", "33", "--step-time", "1"]
+    for flag in ("--steps-out", "--html"):
+        for name in ("t.jsonl", "../" + tmp_path.name + "/t.jsonl", "link"):
+            assert main([*command, flag, name]) == 2
+            assert f"{flag} {name}: is also the file of --trace" in capsys.readouterr().err
+    assert Path(trace).read_text() == before
+    assert main([*command, "--steps-out", "new", "--html", str(tmp_path / "new")]) == 2
+    assert "is also the file of --steps-out" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+    assert main([*command, "--steps-out", "/dev/null", "--html", "/dev/null"]) == 0
+
+
+def test_a_trace_that_is_no_trace_is_told_by_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep, mixed = tmp_path / "deep.jsonl", tmp_path / "mixed.csv"
+    deep.write_text('{"arrival_s": ' + "[" * 200_000 + "\n")
+    mixed.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00,1,1\noops,1,1\n")
+    for path, said in ((deep, "deep.jsonl:1: no JSON: nested too deeply"), (mixed, "mixed.csv:3: TIMESTAMP 'oops' is no time")):
+        assert main(["simulate", "--trace", str(path), "--kv-blocks", "33", "--step-time", "1"]) == 2
+        assert said in capsys.readouterr().err

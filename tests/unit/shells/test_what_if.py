@@ -117,3 +117,29 @@ def test_a_live_workload_is_simulated(capsys: pytest.CaptureFixture[str]) -> Non
     found = json.loads(capsys.readouterr().out)
     assert found["settings"]["maxNumSeqs"] == 4
     assert found["outputTokens"] / found["durationSeconds"] == pytest.approx(422, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--runs", "0"], "--runs: belongs to --from"),
+        (["--runs", "5"], "--runs: belongs to --from"),
+        (["--duration", "1m"], "--duration: belongs to --from"),
+        (["--clients", "3"], "--clients: belongs to a running engine; say which with --from"),
+        (["--gpu", "H100"], "--gpu H100: has no effect without --model-config"),
+        (["--set", "tensor-parallel-size=2"], "--set tensor-parallel-size=2: has no effect without --model-config"),
+        (["--set", "tensor-parallel-size=0"], "'0' is no number of GPUs"),
+        (["--set", "gpu=Voodoo2"], "no card of the catalogue"),
+    ],
+)
+def test_an_option_that_cannot_act_is_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*BASE, *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_runs_and_their_length_belong_to_traffic_that_was_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = ["what-if", "--from", str(BUNDLES / "slot-bound")]
+    assert main([*seen, "--runs", "0"]) == 2
+    assert "--runs 0: must be 1 to 100" in capsys.readouterr().err
+    assert main([*seen, "--workload", "poisson:rate=1", "--duration", "1m"]) == 2
+    assert "--duration: belongs to --from without" in capsys.readouterr().err

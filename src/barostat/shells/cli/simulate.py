@@ -82,7 +82,7 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         "--model-config", metavar="FILE", help="config.json, its folder or a known name: the pool as the engine would size it"
     )
     engine.add_argument("--gpu", metavar="NAME", help="the card: memory for the pool, and how long a step takes")
-    engine.add_argument("--tensor-parallel-size", "-tp", type=int, default=None, metavar="N")
+    engine.add_argument("--tensor-parallel-size", "-tp", type=_at_least_one, default=None, metavar="N")
     engine.add_argument("--limits", type=Path, metavar="FILE", help="a limits file: what is not given here is as it says")
     engine.add_argument("--block-size", type=int, default=None, metavar="N", help="default 16")
     engine.add_argument(
@@ -104,6 +104,12 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     engine.add_argument("--hash-block-size", type=int, default=None, metavar="N", help="tokens that one of a row's hash_ids stands for")
 
 
+def _at_least_one(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of GPUs; 1 to 1024 was expected")
+    return int(text)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Simulate and print."""
     from barostat.core.errors import InputError
@@ -112,12 +118,13 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.twin.forms import simulate
     from barostat.twin.summary import Slo, summarise
 
-    _check(arguments)
+    source = arguments.workload.removeprefix(LIVE) if (arguments.workload or "").startswith(LIVE) else None
+    _check(arguments, source)
     live = None
-    if (arguments.workload or "").startswith(LIVE):
+    if source is not None:
         from barostat.shells.cli.seen_inputs import look, rows_seen
 
-        live = look(arguments, arguments.workload.removeprefix(LIVE), needs_traffic=True)
+        live = look(arguments, source, needs_traffic=True)
     engine = engine_of(arguments)
     settings = engine.settings
     if live is None:
@@ -157,13 +164,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if outcome.stuck else 0
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    """Nothing, where what comes out can be written and what counts as good is clear: said before a run, not after it.
+def _check(arguments: argparse.Namespace, source: str | None) -> None:
+    """Nothing, where all options can act, what comes out can be written and what counts as good is clear: said before a run, not after it.
 
     Errors: InputError naming the argument.
     """
     from barostat.core.errors import InputError
+    from barostat.shells.cli.idle_options import refuse_idle, refuse_overwriting
 
+    refuse_idle(arguments, source, f"--workload {LIVE}URL")
+    refuse_overwriting(arguments)
     if arguments.steps_detail and arguments.steps_out is None:
         raise InputError("goes into the file of --steps-out FILE; say which", "--steps-detail")
     for name, value in (("--slo-ttft", arguments.slo_ttft), ("--slo-itl", arguments.slo_itl)):

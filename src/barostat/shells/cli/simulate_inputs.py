@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from barostat.core.errors import InputError
 from barostat.core.version import parse_version
@@ -12,6 +13,9 @@ from barostat.twin.latency import LinearPace, parse_pace
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
 from barostat.twin.settings import DEFAULT_VERSION, KvGroup, Policy, Settings, for_version, newer_than_read
+
+if TYPE_CHECKING:
+    from barostat.catalog.cards import Card
 
 _FROM = "from="
 # Our argument -> vLLM's flag, for what the engine's own resolution has to know.
@@ -124,7 +128,10 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
         if arguments.workload is not None:
             from barostat.twin.workload import make, parse_spec
 
-            return make(parse_spec(arguments.workload), arguments.seed), []
+            rows = make(parse_spec(arguments.workload), arguments.seed)
+            if not rows:
+                raise InputError("holds no request: make it longer, or its rate higher", f"--workload {arguments.workload}")
+            return rows, []
         from barostat.io.requests_file import read_requests
 
         return read_requests(arguments.trace, settings.groups[0].block_tokens, arguments.hash_block_size)
@@ -180,7 +187,6 @@ def _switched(settings: Settings, arguments: argparse.Namespace, version: str) -
 
 def _planned(arguments: argparse.Namespace) -> tuple[Settings, LinearPace | None, list[str]]:
     """The engine as it would size itself for that model on that card."""
-    from barostat.catalog.cards import card_names, find_card
     from barostat.core.units import GIB
     from barostat.engines.vllm.config import resolve
     from barostat.io.model_files import open_model
@@ -192,9 +198,7 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, LinearPace | None
     version = parse_version(version_text)
     if version is None:
         raise InputError("is no version; three numbers such as 0.32.0 were expected", f"--engine-version {version_text}")
-    card = find_card(arguments.gpu) if arguments.gpu else None
-    if arguments.gpu and card is None:
-        raise InputError(f"no card of the catalogue goes by this name; known: {', '.join(card_names())}", f"--gpu {arguments.gpu}")
+    card = card_of(arguments.gpu) if arguments.gpu else None
     if card is None and arguments.kv_blocks is None:
         raise InputError("say --gpu NAME or --kv-blocks N beside --model-config", "--gpu")
     words = [word for ours, flag in _PASSED.items() if (value := getattr(arguments, ours)) is not None for word in (flag, str(value))]
@@ -218,6 +222,19 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, LinearPace | None
     pace = pace_of_plan(made) if card is not None and arguments.step_time is None and arguments.latency is None else None
     notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
     return settings, pace, notes
+
+
+def card_of(name: str) -> Card:
+    """The card of that name.
+
+    Errors: InputError with the names that are known.
+    """
+    from barostat.catalog.cards import card_names, find_card
+
+    card = find_card(name)
+    if card is None:
+        raise InputError(f"no card of the catalogue goes by this name; known: {', '.join(card_names())}", f"--gpu {name}")
+    return card
 
 
 def fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float | None]:

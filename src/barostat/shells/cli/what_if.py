@@ -29,6 +29,7 @@ each --set is one candidate; what it does not name stays as it is today
 exit codes: 0 compared, 1 an engine would be stuck for ever, 2 usage or something needed was not seen, 4 unreachable or not vLLM
 """
 
+_RUNS = 5
 _NO_CANDIDATE = "only today is shown: say what to try beside it with --set NAME=VALUE, such as --set max-num-seqs=48"
 
 
@@ -49,7 +50,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
     parser.add_argument("--slo-itl", type=float, metavar="S", help="a good request has at most S seconds between tokens, on average")
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="with --from: runs of each, with other dice (default 5)")
+    parser.add_argument("--runs", type=int, metavar="N", help="with --from: runs of each, with other dice (default 5)")
     parser.add_argument("--duration", type=seconds, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
@@ -57,6 +58,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate every candidate and print them side by side."""
+    _check(arguments)
     if not arguments.candidates:
         print(f"barostat: {_NO_CANDIDATE}", file=sys.stderr)
     if arguments.source is not None:
@@ -95,6 +97,24 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if any(outcome.stuck for _, _, outcome, _ in shown) else 0
 
 
+def _check(arguments: argparse.Namespace) -> None:
+    """Nothing, where all options can act.
+
+    Errors: InputError naming the first that cannot, and what it needs.
+    """
+    from barostat.core.errors import InputError
+    from barostat.shells.cli.idle_options import refuse_idle, refuse_idle_engine
+
+    refuse_idle(arguments, arguments.source, "--from")
+    if arguments.runs is not None and (arguments.source is None or arguments.trace is not None):
+        raise InputError("belongs to --from without --trace: other traffic is one and the same in every run", "--runs")
+    if arguments.duration is not None and (arguments.source is None or arguments.trace is not None or arguments.workload is not None):
+        raise InputError("belongs to --from without --trace or --workload: other traffic has its own length", "--duration")
+    if arguments.source is None:
+        for candidate in arguments.candidates:
+            refuse_idle_engine(with_changes(arguments, candidate), f"--set {candidate}")
+
+
 def _run_from(arguments: argparse.Namespace) -> int:
     """The same for an engine that runs, on its own traffic."""
     from barostat.core.errors import InputError
@@ -105,12 +125,15 @@ def _run_from(arguments: argparse.Namespace) -> int:
     from barostat.twin.settings import newer_than_read
     from barostat.twin.summary import Slo
 
-    if not 1 <= arguments.runs <= 100:
-        raise InputError("must be 1 to 100", f"--runs {arguments.runs}")
+    runs = _RUNS if arguments.runs is None else arguments.runs
+    if not 1 <= runs <= 100:
+        raise InputError("must be 1 to 100", f"--runs {runs}")
     for name in arguments.candidates:
         with_changes(arguments, name)  # a wrong one is told before the engine is looked at
     now = situation(arguments, Slo(arguments.slo_ttft, arguments.slo_itl))
-    versions = 1 if arguments.trace is not None else arguments.runs
+    if arguments.trace is None and arguments.workload is not None and not now.load.rows(0):
+        raise InputError("holds no request: make it longer, or its rate higher", f"--workload {arguments.workload}")
+    versions = 1 if arguments.trace is not None else runs
     candidates = [("today", now.settings)]
     notes = list(now.notes)
     for name in arguments.candidates:
