@@ -47,10 +47,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Nothing came. `why` goes on from the address: "http://x:8000 " + why."""
+    """Nothing came. `why` goes on from the address: "http://x:8000 " + why. `unsent`: nothing of the request has left this machine."""
 
     kind: FailureKind
     why: str
+    unsent: bool = False
 
 
 def client(where: Address) -> httpx.AsyncClient:
@@ -108,13 +109,16 @@ async def _receive(response: httpx.Response, received: list[bytes], max_bytes: i
 _UNFINISHED = (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
-def failure_of(error: httpx.HTTPError) -> Failure:
-    """What a broken exchange means, as a sentence that goes on from the address."""
+UNTRUSTED = "set SSL_CERT_FILE to its authority, or ask the engine behind it over http"
+
+
+def failure_of(error: httpx.HTTPError, untrusted: str = UNTRUSTED) -> Failure:
+    """What a broken exchange means, as a sentence that goes on from the address. `untrusted`: what to do about its certificate."""
     causes = list(_chain(error))
     # That the handshake waits for more bytes is no error of its own: it is in the chain of every one that takes too long.
     refused = [cause for cause in causes if isinstance(cause, ssl.SSLError) and not isinstance(cause, _UNFINISHED)]
     if refused:
-        return Failure("tls", _tls(refused[0]))
+        return Failure("tls", _tls(refused[0], untrusted))
     if any(isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError) for cause in causes):
         return Failure("reset", "closed the connection in the TLS handshake")
     if any(isinstance(cause, socket.gaierror) for cause in causes):
@@ -130,6 +134,10 @@ def failure_of(error: httpx.HTTPError) -> Failure:
         case httpx.ConnectError():
             detail = next((cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror), str(error) or "no route")
             return Failure("unreachable", f"cannot be reached ({detail})")
+        case httpx.UnsupportedProtocol():
+            return Failure("no-http", "is no address that can be asked; write it as http://host:8000", unsent=True)
+        case httpx.LocalProtocolError():  # its own words quote the header, and so the token
+            return Failure("no-http", "cannot be asked so: a header holds what HTTP does not allow, such as a line break", unsent=True)
         case httpx.DecodingError():
             return Failure("no-http", "is compressed in a way that cannot be undone")
         case httpx.RemoteProtocolError() if "disconnected" in str(error) or "incomplete" in str(error) or "closed" in str(error):
@@ -140,12 +148,9 @@ def failure_of(error: httpx.HTTPError) -> Failure:
             return Failure("reset", "broke the connection off before it answered")
 
 
-def _tls(error: ssl.SSLError) -> str:
+def _tls(error: ssl.SSLError, untrusted: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return (
-            f"has a certificate that this machine does not trust ({error.verify_message}); set SSL_CERT_FILE to its authority, "
-            "or ask the engine behind it over http"
-        )
+        return f"has a certificate that this machine does not trust ({error.verify_message}); {untrusted}"
     if "WRONG_VERSION_NUMBER" in str(error) or "RECORD_LAYER" in str(error):
         return "does not speak TLS; try http:// instead of https://"
     return f"fails in the TLS handshake ({error.reason or error})"

@@ -153,7 +153,7 @@ def asked_twice(access: Access) -> tuple[list[str], Any]:
         token = next(line.split()[-1] for line in request.splitlines() if line.lower().startswith("authorization"))
         seen.append(token)
         good = token == "token-2"
-        connection.sendall(answer("{}", "200 OK" if good else "401 Unauthorized", kind="application/json"))
+        connection.sendall(answer('{"metadata": {}}', "200 OK" if good else "401 Unauthorized", kind="application/json"))
 
     async def run(port: int) -> Any:
         from dataclasses import replace
@@ -173,7 +173,7 @@ def asked_twice(access: Access) -> tuple[list[str], Any]:
 def test_a_refused_credential_is_renewed_once(tmp_path: Path) -> None:
     seen, found = asked_twice(find_access(str(plugin(tmp_path))))
     assert seen == ["token-1", "token-2", "token-2"]
-    assert found == {}
+    assert found == {"metadata": {}}
 
 
 def test_a_credential_that_runs_out_is_renewed_before(tmp_path: Path) -> None:

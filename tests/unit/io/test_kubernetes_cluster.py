@@ -155,7 +155,7 @@ def test_refusals_are_told_apart(code: int, kind: str) -> None:
 @pytest.mark.parametrize("body", ["<html>login</html>", "", "[1]", "null"])
 def test_what_is_no_api_server(body: str) -> None:
     found, _, _ = asked(always(answer(body)), lambda cluster: cluster.get(PODS, "p", "x"))
-    assert "no Kubernetes API server" in failed(found).why
+    assert "answers 200, but not as a Kubernetes API server" in failed(found).why
 
 
 def page(*names: str, more: str = "") -> Handler:

@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import httpx
 
-from barostat.io.http import CONNECT_S, Failure, failure_of
+from barostat.io.http import CONNECT_S, Failure
 from barostat.io.kubernetes import login
-from barostat.io.kubernetes.failures import Failed, of_answer, of_failure
+from barostat.io.kubernetes.failures import Failed, of_answer, of_error, of_failure, of_response, of_stranger
 from barostat.io.kubernetes.kubeconfig import Access
 from barostat.io.kubernetes.resources import Resource
 
@@ -102,6 +102,7 @@ class Cluster:
             self._session = httpx.AsyncClient(
                 base_url=self.access.server, verify=secure, limits=limits, timeout=httpx.Timeout(None, connect=CONNECT_S),
                 headers=login.headers(self.access, fresh), proxy=self.access.proxy, auth=self.access.basic, follow_redirects=False,
+                trust_env=False,
             )  # fmt: skip
             self._credential = fresh
             if old is not None:
@@ -123,7 +124,8 @@ class Cluster:
         carried out by then never will be.
         Errors: InputError, OutsideError where the credential cannot be had at all.
         """
-        deadline = time.monotonic() + within_s
+        began = time.monotonic()
+        deadline = began + within_s
         reads = method == "GET" or harmless
         content = None if body is None else json.dumps(body).encode()
         renewed = False
@@ -132,7 +134,8 @@ class Cluster:
             used = self._credential
             left_s = max(0.05, deadline - time.monotonic())
             asked = params if method == "GET" else {**(params or {}), "timeout": f"{max(1, int(left_s))}s"}
-            found = await self._once(method, path, what, min(left_s, TRY_S) if reads else left_s, asked, content, content_type, max_bytes)
+            try_s = min(left_s, TRY_S) if reads else left_s
+            found = await self._once(method, path, what, try_s, asked, content, content_type, max_bytes, began)
             if isinstance(found, Reply):
                 return found
             if found.kind == "unauthorized" and not renewed and (self.access.plugin is not None or self.access.token_file is not None):
@@ -152,9 +155,12 @@ class Cluster:
 
     async def exchange(
         self, method: str, path: str, *, within_s: float, params: Mapping[str, Any] | None = None,
-        content: bytes | None = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES,
+        content: bytes | None = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES, since: float | None = None,
     ) -> Reply | Failure:  # fmt: skip
-        """One request and its response, whatever its status; a body that broke off is told in `cut`. Nothing is repeated or followed."""
+        """One request and its response, whatever its status; a body that broke off is told in `cut`. Nothing is repeated or followed.
+
+        `since`: from when on it was tried, as time.monotonic() has it: how long nothing came is told from then.
+        """
         headers = {"content-type": content_type} if content is not None else {}
         received: list[bytes] = []
         head: list[httpx.Response] = []
@@ -174,9 +180,10 @@ class Cluster:
                             break
         except TimeoutError:
             cut = f"the answer was not complete within {within_s:.3g} s"
-            failure = Failure("time-out", f"did not answer within {within_s:.3g} s")
+            waited_s = within_s if since is None else max(within_s, time.monotonic() - since)
+            failure = Failure("time-out", f"did not answer within {waited_s:.3g} s")
         except httpx.HTTPError as error:
-            failure = failure_of(error)
+            failure = of_error(error, self.access)
             cut = "the connection broke off in the middle of the answer"
         except (httpx.InvalidURL, ValueError) as error:
             return Failure("no-http", f"is no address that can be asked ({error})")
@@ -186,27 +193,33 @@ class Cluster:
 
     async def _once(
         self, method: str, path: str, what: str, within_s: float, params: Mapping[str, Any] | None,
-        content: bytes | None, content_type: str, max_bytes: int,
+        content: bytes | None, content_type: str, max_bytes: int, since: float,
     ) -> Reply | Failed:  # fmt: skip
         found = await self.exchange(
-            method, path, within_s=within_s, params=params, content=content, content_type=content_type, max_bytes=max_bytes
+            method, path, within_s=within_s, params=params, content=content, content_type=content_type, max_bytes=max_bytes, since=since
         )
         if isinstance(found, Failure):
             early = found.kind in ("refused", "unreachable", "no-name", "tls")
-            return of_failure(found, self.access.server, what, sent=not early)
-        if found.status >= 400:
+            return of_failure(found, self.access, what, sent=not early)
+        broken_off = bool(found.cut) and len(found.body) < max_bytes
+        if found.status >= 400 and broken_off and method != "GET":  # whose words are lost, but the status says what became of the write
             return of_answer(found.status, found.headers, found.body, what)
-        if found.status >= 300:
+        if found.status >= 400 and not broken_off:
+            return of_response(found.status, found.headers, found.body, what, self.access, path)
+        if 300 <= found.status < 400:
             moved = Failure("redirect", "sends its callers elsewhere; give the address of the API server itself")
-            return of_failure(moved, self.access.server, what, sent=False)
-        if found.cut and len(found.body) < max_bytes:
-            return of_failure(Failure("reset", f"answers in part: {found.cut}"), self.access.server, what, sent=True)
+            return of_failure(moved, self.access, what, sent=False)
+        if broken_off:
+            return of_failure(Failure("reset", f"answers in part: {found.cut}"), self.access, what, sent=True)
         return found
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None, *, within_s: float = READ_S) -> Object | Failed:
         """The object."""
         what = _what("get", resource, namespace)
-        return _object(await self.request("GET", resource.path(namespace, name), what, within_s=within_s), what)
+        found = self._object(await self.request("GET", resource.path(namespace, name), what, within_s=within_s), what)
+        if isinstance(found, Failed) or isinstance(found.get("metadata"), dict):
+            return found
+        return of_stranger(200, what, self.access, f"no {resource.kind}")
 
     async def list(
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "", within_s: float = READ_S
@@ -231,10 +244,12 @@ class Cluster:
                     found, params = [], {key: value for key, value in params.items() if key not in ("continue", "limit")}
                     continue
                 return reply
-            page = _object(reply, what)
+            page = self._object(reply, what)
             if isinstance(page, Failed):
                 return page
             items = page.get("items")
+            if page.get("kind") not in (f"{resource.kind}List", "List"):
+                return of_stranger(200, what, self.access, f"no list of {resource.plural}")
             for item in items if isinstance(items, list) else []:
                 if isinstance(item, dict):  # items of a list do not say what they are
                     found.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
@@ -253,7 +268,7 @@ class Cluster:
         params = _dry(dry_run) | {"fieldManager": FIELD_MANAGER}
         path = resource.path(namespace, name, subresource)
         reply = await self.request("POST", path, what, within_s=within_s, params=params, body=body, harmless=harmless or dry_run)
-        return _object(reply, what)
+        return self._object(reply, what)
 
     async def patch(
         self, resource: Resource, name: str, body: Any, namespace: str | None = None, *, how: PatchKind, dry_run: bool = False,
@@ -265,7 +280,7 @@ class Cluster:
         path = resource.path(namespace, name, subresource)
         kind = _PATCH_TYPES[how]
         reply = await self.request("PATCH", path, what, within_s=within_s, params=params, body=body, content_type=kind, harmless=dry_run)
-        return _object(reply, what)
+        return self._object(reply, what)
 
     async def replace(
         self, resource: Resource, name: str, body: Object, namespace: str | None = None, *, dry_run: bool = False, within_s: float = WRITE_S
@@ -274,7 +289,7 @@ class Cluster:
         what = _what("update", resource, namespace)
         params = _dry(dry_run) | {"fieldManager": FIELD_MANAGER}
         path = resource.path(namespace, name)
-        return _object(await self.request("PUT", path, what, within_s=within_s, params=params, body=body, harmless=dry_run), what)
+        return self._object(await self.request("PUT", path, what, within_s=within_s, params=params, body=body, harmless=dry_run), what)
 
     async def delete(
         self,
@@ -293,16 +308,13 @@ class Cluster:
         body = {"apiVersion": "v1", "kind": "DeleteOptions"} | ({"preconditions": only_if} if only_if else {})
         path = resource.path(namespace, name)
         reply = await self.request("DELETE", path, what, within_s=within_s, params=_dry(dry_run), body=body, harmless=dry_run)
-        return _object(reply, what)
+        return self._object(reply, what)
 
-
-def _object(found: Reply | Failed, what: str) -> Object | Failed:
-    if isinstance(found, Failed):
-        return found
-    decoded = found.json()
-    if isinstance(decoded, dict):
-        return decoded
-    return Failed("no-http", f"cannot {what}: what answers is no Kubernetes API server, or its answer was cut off", found.status)
+    def _object(self, found: Reply | Failed, what: str) -> Object | Failed:
+        if isinstance(found, Failed):
+            return found
+        decoded = found.json()
+        return decoded if isinstance(decoded, dict) else of_stranger(found.status, what, self.access, "or its answer was cut off")
 
 
 def _dry(dry_run: bool) -> dict[str, str]:

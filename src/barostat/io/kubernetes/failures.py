@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+import httpx
+
 from barostat.core.errors import OutsideError
 from barostat.io.credentials import clean
-from barostat.io.http import Failure
+from barostat.io.http import Failure, failure_of
+from barostat.io.kubernetes.addresses import without_user
+from barostat.io.kubernetes.kubeconfig import Access
 
 Kind = Literal[
     "unauthorized", "forbidden", "not-found", "conflict", "gone", "invalid", "throttled", "server",
@@ -51,7 +55,10 @@ class Failed:
 
 
 def of_answer(status: int, headers: Mapping[str, str], body: bytes, what: str) -> Failed:
-    """The failure that a response with this status is. `what`: what was tried, such as "list pods in inference"."""
+    """The failure that a response with this status is. `what`: what was tried, such as "list pods in inference".
+
+    A body that is no Status may be a kubelet's behind the API server; where only the API server itself answers, ask `of_response`.
+    """
     said = status_object(body)
     message = said.get("message") if said else None
     reason = str(said.get("reason") or "") if said else ""
@@ -70,11 +77,50 @@ def of_answer(status: int, headers: Mapping[str, str], body: bytes, what: str) -
     )
 
 
-def of_failure(failure: Failure, server: str, what: str, *, sent: bool) -> Failed:
+def of_response(status: int, headers: Mapping[str, str], body: bytes, what: str, access: Access, path: str) -> Failed:
+    """The same for a request that the API server answers itself: what comes without its Status came from something else.
+
+    Source: Kubernetes 1.27 to 1.34. Without a Status it sends: 401, 429, and 404 in Go's own words for an API group that it does not have.
+    """
+    if status in (401, 429) or status_object(body) is not None:
+        return of_answer(status, headers, body, what)
+    if status == 404 and path.startswith("/apis/") and body.strip() == b"404 page not found":
+        return Failed("not-found", f"cannot {what}: the API server does not have this kind of object", status)
+    told = body[:2000].decode("utf-8", "replace") if headers.get("content-type", "").startswith("text/plain") else ""
+    return of_stranger(status, what, access, clean(" ".join(told.split()))[:120])
+
+
+def of_stranger(status: int, what: str, access: Access, told: str = "") -> Failed:
+    """The failure that an answer is that no API server gives. `told`: the words in it."""
+    way = f", through the proxy {without_user(access.proxy)} ({access.proxy_from})" if access.proxy else ""
+    why = f"{without_user(access.server)}{way} answers {status}, but not as a Kubernetes API server{f' ({told})' if told else ''}"
+    return Failed("server" if status >= 500 else "no-http", f"cannot {what}: {why}", status, uncertain=status >= 500)
+
+
+def of_error(error: httpx.HTTPError, access: Access) -> Failure:
+    """What a broken exchange with the API server, or with the proxy before it, means."""
+    found = failure_of(error, _check("certificate-authority(-data)", access))
+    if found.kind == "tls":
+        return failure_of(error, _check("server and tls-server-name", access)) if "mismatch" in found.why else found
+    if not access.proxy:
+        return found
+    way = f"is asked through the proxy {without_user(access.proxy)} ({access.proxy_from})"
+    if isinstance(error, httpx.ProxyError):
+        passing = any(f"50{digit}" in str(error) for digit in "234")
+        return Failure("unreachable" if passing else "no-http", f"{way}, which answers: {clean(str(error))[:120]}", unsent=True)
+    if found.kind in ("no-name", "refused", "unreachable") or isinstance(error, httpx.ConnectTimeout):
+        return Failure(found.kind, f"{way}, which {found.why}", unsent=True)
+    return found
+
+
+def _check(field: str, access: Access) -> str:
+    return f"check {field}{f' of cluster {access.cluster!r}' if access.cluster else ''}{f' in {access.file}' if access.file else ''}"
+
+
+def of_failure(failure: Failure, access: Access, what: str, *, sent: bool) -> Failed:
     """The failure that a broken connection is. `sent`: the request may have reached the server."""
-    return Failed(
-        failure.kind, f"cannot {what}: {server} {failure.why}", uncertain=sent and failure.kind in ("reset", "time-out", "no-http")
-    )
+    uncertain = sent and not failure.unsent and failure.kind in ("reset", "time-out", "no-http")
+    return Failed(failure.kind, f"cannot {what}: {without_user(access.server)} {failure.why}", uncertain=uncertain)
 
 
 def status_object(body: bytes) -> Mapping[str, Any] | None:

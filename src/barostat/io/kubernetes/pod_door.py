@@ -126,7 +126,7 @@ class PodDoor:
             elif found.kind == "time-out":
                 return found
             else:
-                failed = of_failure(found, self.cluster.access.server, what, sent=True)
+                failed = of_failure(found, self.cluster.access, what, sent=True)
             # What the API server refuses, or a connection to it that breaks, says nothing of the pod: asked again while there is time.
             tries += 1
             wait_s = max(failed.retry_after_s or 0.0, FIRST_WAIT_S * 2**tries)

@@ -18,9 +18,9 @@ import h11
 import httpx
 import httpx_ws
 
-from barostat.io.http import MAX_BODY_BYTES, Answer, Failure, failure_of
+from barostat.io.http import MAX_BODY_BYTES, Answer, Failure
 from barostat.io.kubernetes.cluster import Cluster
-from barostat.io.kubernetes.failures import Failed, of_answer, of_failure
+from barostat.io.kubernetes.failures import Failed, of_answer, of_error, of_failure
 from barostat.io.kubernetes.resources import PODS
 
 PROTOCOL = "v4.channel.k8s.io"
@@ -178,7 +178,7 @@ def _exit_code(end: bytes) -> int:
 
 
 async def _why(error: Exception, cluster: Cluster, what: str, within_s: float) -> Failed:
-    server = cluster.access.server
+    access = cluster.access
     if isinstance(error, httpx_ws.WebSocketUpgradeError):
         response = error.response
         try:
@@ -187,7 +187,7 @@ async def _why(error: Exception, cluster: Cluster, what: str, within_s: float) -
             body = b""
         return of_answer(response.status_code, response.headers, body, what)
     if isinstance(error, TimeoutError):
-        return of_failure(Failure("time-out", f"did not answer within {within_s:g} s"), server, what, sent=True)
+        return of_failure(Failure("time-out", f"did not answer within {within_s:g} s"), access, what, sent=True)
     if isinstance(error, httpx.HTTPError):
-        return of_failure(failure_of(error), server, what, sent=True)
-    return of_failure(Failure("reset", "broke the connection off"), server, what, sent=True)
+        return of_failure(of_error(error, access), access, what, sent=True)
+    return of_failure(Failure("reset", "broke the connection off"), access, what, sent=True)

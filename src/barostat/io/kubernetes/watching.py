@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import httpx
 
-from barostat.io.http import CONNECT_S, failure_of
+from barostat.io.http import CONNECT_S
 from barostat.io.kubernetes.cluster import FIRST_WAIT_S, LONGEST_WAIT_S, Cluster, Object
-from barostat.io.kubernetes.failures import Failed, of_answer, of_failure
+from barostat.io.kubernetes.failures import Failed, of_answer, of_error, of_failure, of_response
 from barostat.io.kubernetes.resources import Resource
 
 SERVER_S = 20
@@ -99,7 +99,8 @@ async def _stream(
         request = session.stream("GET", resource.path(namespace), params=params, timeout=silence, extensions=cluster.extensions)
         async with request as response:
             if response.status_code >= 400:
-                yield of_answer(response.status_code, response.headers, await response.aread(), what)
+                body = await response.aread()
+                yield of_response(response.status_code, response.headers, body, what, cluster.access, resource.path(namespace))
                 return
             async for line in response.aiter_lines():
                 found = _event(line, what)
@@ -110,7 +111,7 @@ async def _stream(
     except httpx.ReadTimeout:
         return
     except httpx.HTTPError as error:
-        yield of_failure(failure_of(error), cluster.access.server, what, sent=True)
+        yield of_failure(of_error(error, cluster.access), cluster.access, what, sent=True)
 
 
 def _event(line: str, what: str) -> tuple[str, Object] | Failed | None:
