@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from barostat.catalog.vllm_flags import canonical_name
 from barostat.core.change import Change
 from barostat.core.diagnosis import NextStep, ReplicaReport
-from barostat.core.limits import RemedyLimits, ServiceLevel, ServingLimits
+from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits, contradictions
 from barostat.core.window import Window
 from barostat.judge.asked_lever import LIMITS, asked_lever
 from barostat.judge.flag_surgery import NotChanged
@@ -85,6 +85,8 @@ def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None, earlier: Sequ
     if isinstance(chosen, NoPlan):
         return chosen
     lever, change, because, passed = chosen
+    if change.kind == "limits" and (against := _limit_against(change, windows[worst.name], limits)):
+        return NoPlan(f"{change}: {against}", passed)
     serving = seen.serving()
     if serving is None:
         return NoPlan(f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}", passed)
@@ -208,6 +210,26 @@ def _template(seen: Seen, change: Change) -> object | NotChanged:
     return changed_template(change, seen.template, revision=kept.get(change.value or ""))
 
 
+def _limit_against(change: Change, window: Window, limits: ServingLimits | None) -> str:
+    """Why that limit cannot be meant for this engine and beside the other limits; empty where it can."""
+    spec = limits.spec if limits is not None else LimitsSpec()
+    length, pool, wanted = window.config.number("max_model_len"), window.fresh("kv_pool_tokens"), int(float(change.value or 0))
+    request, edge, engine, capacity = spec.request, spec.edge, spec.engine, spec.capacity
+    match change.name:
+        case "request.maxInputTokens":
+            request = replace(request, max_input_tokens=wanted)
+        case "request.maxOutputTokens":
+            request = replace(request, max_output_tokens=wanted)
+        case _:
+            edge = replace(edge, kv_token_budget=wanted)
+    if engine.max_model_len is None and length is not None and length > 0:
+        engine = replace(engine, max_model_len=int(length))
+    if capacity.kv_cache_tokens is None and pool is not None:
+        capacity = replace(capacity, kv_cache_tokens=int(pool.last))
+    found = contradictions(ServingLimits(replace(spec, request=request, edge=edge, engine=engine, capacity=capacity)))
+    return next((f"{path} {why}" for path, why in found if path.startswith(("spec.request.", "spec.edge."))), "")
+
+
 def _strategy(seen: Seen, wish: Wish, change: Change, serving: int, remedy: RemedyLimits) -> Strategy | NoPlan:
     if change.kind == "limits":
         return "edge-only"
@@ -250,7 +272,7 @@ def limits_after(plan: Plan, replica: ReplicaReport, window: Window, held: Servi
     for step in replica.next:
         change = change_of(step, {}, replicas=1, config_maps={}, revision=None) if step.lever.startswith("edge-") else None
         if isinstance(change, Change) and change.kind == "limits" and change.value is not None and held is None:
-            found[f"spec.{change.name}"] = change.value
+            found.setdefault(f"spec.{change.name}", change.value)
     pool, block = window.fresh("kv_pool_tokens"), window.fresh("block_size_tokens")
     if held is None and pool is not None and (plan.change.kind == "limits" or canonical_name(plan.change.name) in _POOL_STAYS):
         found["spec.capacity.kvCacheTokens"] = f"{pool.last:.0f}"

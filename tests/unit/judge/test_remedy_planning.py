@@ -13,7 +13,7 @@ import pytest
 
 from barostat.core.change import Change
 from barostat.core.diagnosis import NextStep, Report
-from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits
+from barostat.core.limits import LimitsSpec, RemedyLimits, RequestLimits, ServiceLevel, ServingLimits
 from barostat.io import bundle
 from barostat.judge.diagnose import diagnose
 from barostat.judge.recording import Recording
@@ -133,6 +133,19 @@ def test_what_was_asked_for_is_planned() -> None:
         found = plan_for(scene(), Wish("vllm-1", lever), None)
         assert isinstance(found, NoPlan)
         assert why in found.why
+
+
+def test_a_limit_that_a_person_gives_is_the_one_that_is_written_and_has_to_fit_the_engine() -> None:
+    made = planned(scene(), lever="edge-input-cap=400")
+    assert limits_after(made.plan, made.replica, scene().windows()[made.replica.name], None)["spec.request.maxInputTokens"] == "400"
+    for lever, why in (("edge-admission-budget=99999999", "is above the pool"), ("edge-input-cap=4096", "leaves no room for output")):
+        found = plan_for(scene(), Wish("vllm-1", lever), None)
+        assert isinstance(found, NoPlan)
+        assert why in found.why
+    kept = ServingLimits(LimitsSpec(request=RequestLimits(max_output_tokens=4000)))
+    found = plan_for(scene(), Wish("vllm-1", "edge-input-cap=400"), kept)
+    assert isinstance(found, NoPlan)
+    assert "input and output together ask for 4400" in found.why
 
 
 @pytest.mark.parametrize(
