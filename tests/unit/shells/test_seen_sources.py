@@ -66,8 +66,8 @@ class Cluster:
         replica_set = {"metadata": {"name": "vllm-1", "namespace": NAMESPACE, "uid": "u1", "labels": labels, "ownerReferences": [owned]}}
         self._documents: dict[str, Any] = {
             f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/vllm": deployment,
-            f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets": {"items": [replica_set]},
-            f"/api/v1/namespaces/{NAMESPACE}/pods": {"items": pods},
+            f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets": {"kind": "ReplicaSetList", "items": [replica_set]},
+            f"/api/v1/namespaces/{NAMESPACE}/pods": {"kind": "PodList", "items": pods},
             **{f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}": pod for pod in pods},
         }
 
@@ -81,7 +81,9 @@ class Cluster:
         elif path in self._documents:
             connection.sendall(answer(json.dumps(self._documents[path]), kind="application/json"))
         else:
-            connection.sendall(answer('{"kind": "Status", "code": 404, "message": "no"}', "404 Not Found", "application/json"))
+            connection.sendall(
+                answer('{"kind": "Status", "apiVersion": "v1", "code": 404, "message": "no"}', "404 Not Found", "application/json")
+            )
 
 
 @pytest.fixture
