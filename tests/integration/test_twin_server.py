@@ -279,3 +279,15 @@ def test_the_port_opens_when_loading_is_over() -> None:
         assert "KV cache size" not in engine.log_text()
         engine.wait_ready(within_s=20)
         assert "KV cache size" in engine.log_text()
+
+
+def test_ctrl_c_while_it_starts_ends_it_even_where_the_shell_switched_it_off() -> None:
+    own = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as for what a script starts in the background
+    try:
+        with TwinEngine(*FLAGS, options=("--start-time", "20s"), latency=QUICK) as engine:
+            until(lambda: "Initializing a V1 LLM engine" in engine.log_text())
+            os.kill(engine.pid, signal.SIGINT)
+            assert engine.wait_exit(5) == 130
+            assert "barostat: interrupted" in engine.log_text()
+    finally:
+        signal.signal(signal.SIGINT, own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from barostat.core.errors import InputError
+from barostat.judge.fitting_changes import why_not
 from barostat.judge.plan import CapacityPlan
 from barostat.kv.layer_spec import LayerSpec
 from barostat.kv.quantization import weight_format
@@ -18,13 +19,18 @@ _STEP_S = 0.002
 _ERROR_RATIO = 0.3
 # The state before and the one now. More are held for drafts, or for checkpoints inside a chunk of a prompt.
 _MOVING_STATES = 2
+_FEWEST_BLOCKS = 2  # the null block and one that can be held
 
 
 def settings_of_plan(plan: CapacityPlan) -> Settings:
     """The planned engine as the twin's scheduler sees it.
 
-    Errors: InputError for caches that the twin does not model, and for what the engine would refuse.
+    Errors: InputError for caches that the twin does not model, for what the engine would refuse, and for a pool without a block.
     """
+    if not plan.fits and plan.pool.blocks < _FEWEST_BLOCKS:
+        card = plan.request.card
+        where = f"--gpu {card.name}" if card is not None else "the memory that is given"
+        raise InputError(f"{plan.request.model_name} does not fit: {why_not(plan)}", where)
     groups = tuple(_group(plan, group.block_tokens, group.layers[0][1]) for group in plan.layout.groups)
     flags, config = plan.flags, plan.request.config
     active, watermark = config.number("max_num_active_seqs"), config.number("watermark")

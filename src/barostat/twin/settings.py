@@ -162,11 +162,15 @@ class Settings:
 
     def fits(self, length_tokens: int) -> bool:
         """True if one request of that length, alone, can be held whole: what the engine asks of max_model_len when it starts."""
+        return self.needed_blocks(length_tokens) <= self.usable_blocks
+
+    def needed_blocks(self, length_tokens: int) -> int:
+        """Blocks that one request of that length takes, over all groups."""
         blocks = 0
         for group in self.groups:
             need, cap = ceil_div(length_tokens, group.block_tokens), 2 if group.state == "align" else self.admission_cap_blocks(group)
             blocks += need if cap is None else min(need, cap)
-        return blocks <= self.usable_blocks
+        return blocks
 
 
 def newer_than_read(version: str) -> str:

@@ -127,3 +127,32 @@ def test_a_body_that_is_no_object_is_a_400(raw: bytes) -> None:
 def test_a_second_name_is_as_good_and_is_given_back() -> None:
     assert asked(model="alias").model == "alias"
     assert asked(model=None).model == "m"
+
+
+@pytest.mark.parametrize(
+    ("given", "read"), [(1, True), ("yes", True), ("True", True), (1.0, True), (0, False), ("off", False), (None, False)]
+)
+def test_switches_are_read_as_leniently_as_vllm_reads_them(given: Any, read: bool) -> None:
+    assert asked(stream=given).stream is read
+    assert asked(echo=given).echo is read
+    assert asked(stream=True, stream_options={"include_usage": given}).usage_at_end is read
+
+
+@pytest.mark.parametrize(
+    ("body", "where", "kind"),
+    [
+        ({"stream": "maybe"}, "body.stream", "bool_parsing"),
+        ({"stream": 2}, "body.stream", "bool_parsing"),
+        ({"stream": []}, "body.stream", "bool_type"),
+        ({"echo": "q"}, "body.echo", "bool_parsing"),
+        ({"ignore_eos": "q"}, "body.ignore_eos", "bool_parsing"),
+        ({"ignore_eos": None}, "body.ignore_eos", "bool_type"),
+        ({"stream": True, "stream_options": 5}, "body.stream_options", "model_attributes_type"),
+        ({"stream": True, "stream_options": {"include_usage": "q"}}, "body.stream_options.include_usage", "bool_parsing"),
+    ],
+)
+def test_a_switch_that_is_none_is_refused_as_the_schema_refuses_it(body: dict[str, Any], where: str, kind: str) -> None:
+    found = refusal(**body)
+    assert (found.status, found.param) == (400, where)
+    assert found.message.startswith("1 validation error:")
+    assert kind in found.message

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
 
 from barostat.core.errors import InputError
-from barostat.shells.cli.main import parser
+from barostat.shells.cli.main import main, parser
 from barostat.shells.cli.twin_inputs import Unstartable, serving_of
 from barostat.shells.twin_server.serving import Serving
 from barostat.twin.latency import LinearPace
@@ -95,6 +96,38 @@ def test_a_pool_that_is_too_small_refuses_to_start(model: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "ways", [["--gpu", "T4", "--", "vllm", "serve", "Qwen/Qwen3-8B"], ["--gpu", "T4", "--model-config", "Qwen/Qwen3-8B"]]
+)
+def test_a_card_that_the_model_does_not_fit_on_refuses_to_start_as_vllm_says_it(ways: list[str]) -> None:
+    found = serving(*ways)
+    assert found.refused.startswith("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`")
+    assert found.start.available_gib is not None
+    assert round(found.start.available_gib, 2) == -3.09
+
+
+@pytest.mark.parametrize("verb", [["simulate"], ["tune", "--slo-ttft-p99", "1"]])
+def test_a_simulation_of_a_model_that_does_not_fit_says_by_how_much(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*verb, "--model-config", "Qwen/Qwen3-8B", "--gpu", "T4", "--workload", "poisson:rate=1"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("barostat: --gpu T4: Qwen/Qwen3-8B does not fit: ")
+    assert "3.09 GiB more than the budget" in said
+
+
+def test_a_port_that_is_taken_is_said_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["twin", "--kv-blocks", "400", *PACE, "--port", str(port)]) == 4
+    assert f"127.0.0.1:{port}: Address already in use; say --port N for another" in capsys.readouterr().err
+
+
+def test_blocks_that_are_too_few_for_the_length_refuse_to_start() -> None:
+    refused = serving("--kv-blocks", "400", *PACE, "--max-model-len", "99999").refused
+    assert "max seq len (99999), (12.21 GiB KV cache is needed" in refused
+    assert "maximum model length is 6384" in refused
+    assert not serving("--kv-blocks", "400", *PACE, "--max-model-len", "6384").refused
+
+
+@pytest.mark.parametrize(
     ("arguments", "part"),
     [
         ([*PACE], "--kv-blocks"),
@@ -104,6 +137,11 @@ def test_a_pool_that_is_too_small_refuses_to_start(model: str) -> None:
         (["--kv-blocks", "100", *PACE, "--tokenizer-speed", "0"], "--tokenizer-speed"),
         (["--kv-blocks", "100", *PACE, "--engine-version", "latest"], "--engine-version"),
         (["--model-config", "/models/not-there", "--gpu", "H100"], "/models/not-there"),
+        (["--kv-blocks", "100", *PACE, "--shutdown-timeout", "-1"], "--shutdown-timeout"),
+        (["--kv-blocks", "100", *PACE, "--log-stats-interval", "0"], "--log-stats-interval"),
+        (["--kv-blocks", "100", *PACE, "--served-model-name", ""], "--served-model-name"),
+        (["--gpu", "H100", "--", "vllm", "serve"], "^twin: which model"),
+        (["--", "vllm", "serve", "Qwen/Qwen3-8B"], "^twin: how large the pool is"),
     ],
 )
 def test_what_is_wrong_with_our_own_arguments_is_said(arguments: list[str], part: str) -> None:

@@ -167,6 +167,11 @@ def too_long(facts: StartFacts, needed_gib: float, available_gib: float, longest
     )
 
 
+def no_memory() -> str:
+    """Why the engine refuses to start: nothing is left for the pool."""
+    return "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."
+
+
 def traceback(frames: Sequence[tuple[str, str]], error: str) -> str:
     """An error with the functions that it went through, outermost first: (file under vllm/, function)."""
     lines = ["Traceback (most recent call last):"]

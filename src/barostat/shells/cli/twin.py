@@ -51,15 +51,18 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve; answer 0 when told to stop, else as vLLM would have ended."""
-    from barostat.shells.cli.twin_inputs import Unstartable, serving_of
+    from barostat.shells.twin_server.interrupts import remembered
 
-    made = serving_of(arguments)
-    if isinstance(made, Unstartable):
-        print(made.text, file=sys.stderr)
-        return made.code
-    from barostat.shells.twin_server.server import serve
+    with remembered() as interrupted:
+        from barostat.shells.cli.twin_inputs import Unstartable, serving_of
 
-    serving, notes = made
-    for note in notes:
-        print(f"barostat: {note}", file=sys.stderr)
-    return serve(serving)
+        made = serving_of(arguments)
+        if isinstance(made, Unstartable):
+            print(made.text, file=sys.stderr)
+            return made.code
+        from barostat.shells.twin_server.server import serve
+
+        serving, notes = made
+        for note in notes:
+            print(f"barostat: {note}", file=sys.stderr)
+        return serve(serving, interrupted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,20 +17,22 @@ from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
 from barostat.engines.vllm.command_line import CommandLine, parse
 from barostat.engines.vllm.config import resolve
-from barostat.engines.vllm.log_writer import StartFacts, line, start_lines, too_long, traceback
+from barostat.engines.vllm.log_writer import StartFacts, line, no_memory, start_lines, too_long, traceback
 from barostat.judge.plan import CapacityPlan, Measured, plan
 from barostat.judge.twin_of import pace_of_plan, settings_of_plan
 from barostat.shells.cli import plan as plan_verb
 from barostat.shells.cli import plan_inputs
+from barostat.shells.cli.durations import LONGEST_S
 from barostat.shells.cli.simulate_inputs import engine_of, fill_from_limits, pace_of
 from barostat.shells.twin_server.faults import parse_fault
 from barostat.shells.twin_server.lengths import parse_lengths
 from barostat.shells.twin_server.serving import Serving
-from barostat.twin.pace import Pace
+from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.settings import DEFAULT_VERSION, Settings, newer_than_read
 
 _NAME = "twin"
 _VOCABULARY = 32_000
+_TOKEN_BYTES = 128 * 1024  # of the cache, where no model says: what a model of 8B parameters takes
 # The twin's arguments that plan and vLLM know by another name.
 _FOR_PLAN = ("model_config", "gpu", "engine_version", "block_size", "max_num_seqs", "max_num_batched_tokens", "max_model_len",
              "enable_prefix_caching", "async_scheduling", "cpu_kvcache_space_gib")  # fmt: skip
@@ -62,6 +65,9 @@ def serving_of(arguments: argparse.Namespace) -> tuple[Serving, list[str]] | Uns
     arguments.engine_version = version_text
     arguments.host = arguments.host or line_given.text("host") or "127.0.0.1"
     arguments.port = _port(line_given.text("port") if arguments.port is None else str(arguments.port))
+    _check(arguments)
+    if arguments.command and line_given.model is None and arguments.model_config is None:
+        raise InputError("which model? name it after `vllm serve`", _NAME)
     if (ended := _refused_by_parser(line_given, arguments.command, version)) is not None:
         return ended
     try:
@@ -69,6 +75,8 @@ def serving_of(arguments: argparse.Namespace) -> tuple[Serving, list[str]] | Uns
     except InputError as error:
         if arguments.command and error.where == (line_given.model or ""):
             return _no_such_model(line_given, version)
+        if error.where == "plan":
+            raise InputError("how large the pool is cannot be told: say --gpu NAME, --gpu cpu or --kv-blocks N", _NAME) from None
         raise
 
 
@@ -79,12 +87,14 @@ def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineV
         fill_from_limits(arguments)
         made = _planned(arguments)
         notes = [newer] if (newer := newer_than_read(str(version))) else []
-        settings = _switched(settings_of_plan(made), made.request.config, arguments)
-        pace = _pace(arguments, made, notes)
+        settings = _switched(settings_of_plan(_with_blocks(made)), made.request.config, arguments)
+        pace = _pace(arguments, made, notes) if made.fits else EverySteps(1)  # what does not start takes no step
         config = made.request.config
     else:
         engine = engine_of(arguments)
         settings, notes = engine.settings, list(engine.notes)
+        if not settings.fits(settings.max_model_len):
+            notes.append(f"without a model a token of the cache is taken to be {_TOKEN_BYTES // 1024} KiB")
         pace = pace_of(arguments, engine)
         config = resolve(args=["vllm", "serve"], env={}, version=version)
     served_text = given.text("served_model_name")
@@ -116,6 +126,21 @@ def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineV
         access_log=not (arguments.disable_uvicorn_access_log or given.text("disable_uvicorn_access_log") == "true"),
         refused=_too_small(settings, start, made),
     ), notes
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Nothing, where what is said of the server can be."""
+    if not 0 <= arguments.shutdown_timeout <= LONGEST_S:
+        raise InputError(f"must be 0 to {LONGEST_S:g} seconds, not {arguments.shutdown_timeout:g}", "--shutdown-timeout")
+    if not arguments.log_stats_interval > 0:
+        raise InputError("must be above 0; --disable-log-stats leaves the line out", "--log-stats-interval")
+    if not all(name.strip() for name in arguments.served_model_name):
+        raise InputError("is empty; requests name the model by it", "--served-model-name")
+
+
+def _with_blocks(made: CapacityPlan) -> CapacityPlan:
+    """The plan with a pool that can be described: one without a block is refused where the engine starts, in its own words."""
+    return made if made.fits or made.pool.blocks > 1 else replace(made, pool=replace(made.pool, blocks=2))
 
 
 def _port(text: str | None) -> int:
@@ -213,7 +238,7 @@ def _start_facts(
 
 def _profiled(made: CapacityPlan) -> int:
     """The blocks that the memory would have given."""
-    return int(made.available.value) // max(1, made.layout.block_bytes)
+    return max(0, int(made.available.value)) // max(1, made.layout.block_bytes)
 
 
 def _pool(settings: Settings, made: CapacityPlan | None) -> tuple[int, float]:
@@ -253,9 +278,17 @@ def _labels(
 
 def _too_small(settings: Settings, start: StartFacts, made: CapacityPlan | None) -> str:
     """Why the engine would not start with that pool; empty where it would."""
-    if made is not None and made.pool.blocks == settings.kv_blocks and not made.pool.fits:
+    if made is not None and not made.pool.fits:
         pool = made.pool
+        if pool.available_bytes <= 0:
+            return no_memory()
         return too_long(start, pool.needed_bytes / GIB, pool.available_bytes / GIB, pool.longest_tokens)
+    if made is None and not settings.fits(settings.max_model_len):
+        gib_of_block = settings.groups[0].block_tokens * _TOKEN_BYTES / GIB
+        longest = bisect_left(range(1, settings.max_model_len), True, key=lambda length: not settings.fits(length))
+        return too_long(
+            start, settings.needed_blocks(settings.max_model_len) * gib_of_block, settings.usable_blocks * gib_of_block, longest
+        )
     return ""
 
 

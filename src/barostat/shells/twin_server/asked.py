@@ -24,6 +24,8 @@ COMPLETION_TOKENS = 16
 _LONGEST_PIECE = 16
 _WORK = bytes(65_536)
 _MOST_ANSWERS = 16384  # vLLM 0.32.0, VLLM_MAX_N_SEQUENCES
+_YES, _NO = frozenset(("1", "on", "t", "true", "y", "yes")), frozenset(("0", "off", "f", "false", "n", "no"))
+_STREAM_OPTIONS = ("include_usage", "continuous_usage_stats")
 _RANGES = (("temperature", 0.0, float("inf"), "must be non-negative"), ("top_p", 1e-12, 1.0, "must be in (0, 1]"))
 
 
@@ -160,28 +162,46 @@ class Reader:
         if isinstance(numbers, Refusal):
             return numbers
         limit = numbers["max_completion_tokens"] if chat and numbers["max_completion_tokens"] is not None else numbers["max_tokens"]
-        options = body.get("stream_options")
-        stream = body.get("stream") is True
-        if options and not stream:
+        if body.get("stream_options") and not body.get("stream"):
             return errors.bad_request("Stream options can only be defined when `stream=True`.", "stream_options")
+        switches = self._switches(body, chat=chat)
+        if isinstance(switches, Refusal):
+            return switches
         wanted = []
         for prompt in prompts:
-            one = self._wanted(len(prompt), limit, body, numbers, chat=chat)
+            one = self._wanted(len(prompt), limit, numbers, chat=chat, ignore_eos=switches["ignore_eos"])
             if isinstance(one, Refusal):
                 return one
             wanted.append(one)
-        options = options if isinstance(options, dict) else {}
         return Asked(
             prompts=prompts,
             wanted=tuple(wanted),
             model=body.get("model") or self.serving.name,
             chat=chat,
-            stream=stream,
-            usage_at_end=bool(options.get("include_usage")),
-            usage_always=bool(options.get("include_usage") and options.get("continuous_usage_stats")),
-            echo=body.get("echo") is True and not chat,
-            token_ids=body.get("return_token_ids") is True,
+            stream=switches["stream"],
+            usage_at_end=switches["include_usage"],
+            usage_always=switches["include_usage"] and switches["continuous_usage_stats"],
+            echo=switches["echo"] and not chat,
+            token_ids=switches["return_token_ids"],
         )
+
+    def _switches(self, body: dict[str, Any], *, chat: bool) -> dict[str, bool] | Refusal:
+        """What is on or off, read as leniently as the schema of requests reads it; where null is allowed it is off."""
+        options = body.get("stream_options")
+        if options is not None and not isinstance(options, dict):
+            message = "Input should be a valid dictionary or object to extract fields from"
+            return errors.invalid_field("model_attributes_type", "body.stream_options", message, options)
+        asked = [(name, f"body.{name}", body) for name in ("stream", "echo", "ignore_eos", "return_token_ids")]
+        asked += [(name, f"body.stream_options.{name}", options or {}) for name in _STREAM_OPTIONS]
+        found = {}
+        for name, where, given in asked:
+            value = given.get(name, False)
+            read = False if value is None and name != "ignore_eos" and not (chat and name == "echo") else _switch(value)
+            if isinstance(read, str):
+                more = ", unable to interpret input" if read == "bool_parsing" else ""
+                return errors.invalid_field(read, where, f"Input should be a valid boolean{more}", value)
+            found[name] = read
+        return found
 
     def _numbers(self, body: dict[str, Any]) -> dict[str, int | None] | Refusal:
         found: dict[str, int | None] = {}
@@ -205,7 +225,7 @@ class Reader:
         return found
 
     def _wanted(
-        self, prompt_tokens: int, limit: int | None, body: dict[str, Any], numbers: dict[str, int | None], *, chat: bool
+        self, prompt_tokens: int, limit: int | None, numbers: dict[str, int | None], *, chat: bool, ignore_eos: bool
     ) -> Wanted | Refusal:
         version, length = self.serving.version, self.serving.settings.max_model_len
         if limit is not None and limit > length and version.at_least("0.16.0"):
@@ -228,4 +248,17 @@ class Reader:
                 if at_least > 0
                 else f"min_tokens must be greater than or equal to 0, got {at_least}."
             )
-        return Wanted(tokens, at_least, body.get("ignore_eos") is True, numbers["n"] or 1, numbers["priority"] or 0)
+        return Wanted(tokens, at_least, ignore_eos, numbers["n"] or 1, numbers["priority"] or 0)
+
+
+def _switch(value: object) -> bool | str:
+    """The value as pydantic reads a boolean where it is not strict; else the kind of its error.
+
+    Source: pydantic 2, conversion table (bool).
+    """
+    if isinstance(value, str):
+        word = value.lower()
+        return True if word in _YES else False if word in _NO else "bool_parsing"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return bool(value) if value in (0, 1) else "bool_parsing"
+    return "bool_type"

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import errno
 import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import uvicorn
 
@@ -28,6 +29,11 @@ from barostat.shells.twin_server.telemetry import Telemetry
 WATCHDOG_S = 5.0
 _CORE_ENDS_WITHIN_S = 1.0
 _THROTTLED_EVERY_S = 0.005
+_TODO = {
+    errno.EADDRINUSE: "; say --port N for another, or stop what listens there",
+    errno.EACCES: "; say --port N above 1023",
+    errno.EADDRNOTAVAIL: "; --host takes an address of this machine",
+}
 
 
 class _Server(uvicorn.Server):
@@ -39,8 +45,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-def serve(serving: Serving) -> int:
-    """Serve until told to stop, or until the engine is gone; the exit status.
+def serve(serving: Serving, interrupted: Callable[[], bool]) -> int:
+    """Serve until told to stop, or until the engine is gone; the exit status. `interrupted`: whether Ctrl-C was pressed before.
 
     Errors: OutsideError where the address is not to be had.
     """
@@ -55,7 +61,7 @@ def serve(serving: Serving) -> int:
     for entry in pool_lines(serving.start):
         telemetry.write(entry)
     try:
-        return asyncio.run(_serve(serving, Frontend(serving, core_pid, telemetry), listener, connection))
+        return asyncio.run(_serve(serving, Frontend(serving, core_pid, telemetry), listener, connection, interrupted))
     finally:
         _end(core_pid)
 
@@ -66,7 +72,8 @@ def _listen(serving: Serving) -> socket.socket:
     try:
         listener.bind((serving.host, serving.port))
     except OSError as error:
-        raise OutsideError(f"{serving.host}:{serving.port}: {error.strerror}", retryable=False) from None
+        todo = _TODO.get(error.errno or 0, "")
+        raise OutsideError(f"{serving.host}:{serving.port}: {error.strerror}{todo}", retryable=False) from None
     return listener
 
 
@@ -79,7 +86,9 @@ def _refuse_to_start(serving: Serving, telemetry: Telemetry) -> int:
     return 1
 
 
-async def _serve(serving: Serving, frontend: Frontend, listener: socket.socket, connection: socket.socket) -> int:
+async def _serve(
+    serving: Serving, frontend: Frontend, listener: socket.socket, connection: socket.socket, before: Callable[[], bool]
+) -> int:
     app = App(frontend)
     lines = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
     lines["handlers"]["access"]["stream"] = "ext://sys.stderr"
@@ -105,6 +114,8 @@ async def _serve(serving: Serving, frontend: Frontend, listener: socket.socket, 
 
     loop.add_signal_handler(signal.SIGTERM, told.set)
     loop.add_signal_handler(signal.SIGINT, interrupted)
+    if before():
+        told.set()
     serving_task = loop.create_task(server.serve(sockets=[listener]))
     others = [listening, loop.create_task(_watch(frontend, server))]
     if serving.log_stats:
