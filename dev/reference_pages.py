@@ -66,7 +66,11 @@ def levers_page() -> str:
         _page(lever.name, lever.title, docs[lever.name], f"Side: {lever.side}. For: {', '.join(lever.causes)}.\n\n")
         for lever in sorted(levers(), key=lambda lever: lever.name)
     ]
-    return NOTE + "# Levers\n\nWhat a diagnosis may propose. Nothing here is carried out by Barostat yet.\n\n" + "\n".join(parts)
+    said = (
+        "What a diagnosis may propose. `barostat mitigate` carries out those that change a Deployment, and writes caps at the edge into the "
+        "limits file."
+    )
+    return NOTE + f"# Levers\n\n{said}\n\n" + "\n".join(parts)
 
 
 def signals_page() -> str:
