@@ -67,8 +67,8 @@ def levers_page() -> str:
         for lever in sorted(levers(), key=lambda lever: lever.name)
     ]
     said = (
-        "What a diagnosis may propose. `barostat mitigate` carries out those that change a Deployment, and writes caps at the edge into the "
-        "limits file."
+        "What a diagnosis may propose. `barostat mitigate` carries out those that change a Deployment, and writes caps at the edge into "
+        "the limits file."
     )
     return NOTE + f"# Levers\n\n{said}\n\n" + "\n".join(parts)
 
