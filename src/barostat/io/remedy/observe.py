@@ -15,6 +15,9 @@ from barostat.remedy.acts import Judged, Lost
 from barostat.remedy.state import Do
 from barostat.remedy.verify import verify
 
+TO_THE_FIRST_RATE = 2
+"""Intervals from an instant until a rate is known: up to one to the next look, and one to the look after it."""
+
 
 async def observe(ground: Ground, do: Do) -> Judged:
     """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in time.
@@ -44,7 +47,7 @@ async def observe(ground: Ground, do: Do) -> Judged:
             following.take()
             now = ground.clock.now()
             if not anew:
-                since = max(since, now - plan.expectation.sustained_s)
+                since = max(since, now - plan.expectation.sustained_s - TO_THE_FIRST_RATE * pace.interval_s)
             for scraper in eye.scrapers.values():
                 scraper.forget_before(since)
             if now >= since + plan.expectation.sustained_s:
