@@ -185,6 +185,19 @@ def test_a_verification_that_is_broken_off_has_left_what_it_saw() -> None:
     on_a_little_kubernetes(go)
 
 
+def test_replicas_that_were_there_before_prove_a_change_by_their_last_stretch() -> None:
+    async def go(found: Scene) -> None:
+        for pod in found.kube.all("pods"):
+            pod["spec"]["containers"][0]["args"][-1] = NEW  # it preempts no more
+        found.kube.home["metadata"].setdefault("annotations", {})["barostat.dev/claim"] = "i1#1#a"
+        ground = Ground(by(Cluster(ACCESS), found.api), found.plan("scale-out"), SteadyClock())
+        began = ground.clock.now()
+        judged = await observe(ground, Do("i1/1/f9", "i1#1#a", Observe(), "planned", None, began + 690.0))
+        assert (judged.outcome, ground.clock.now() - began < 90.0) == ("better", True), judged
+
+    on_a_little_kubernetes(go, replicas=2)
+
+
 @pytest.mark.parametrize(
     "text", ["{half", "[]", '{"apiVersion": "barostat.dev/v2", "kind": "IncidentMeasurements", "looks": []}', "é" * 200_000]
 )
