@@ -248,7 +248,7 @@ class Cluster:
             if isinstance(page, Failed):
                 return page
             items = page.get("items")
-            if page.get("kind") not in (f"{resource.kind}List", "List"):
+            if not str(page.get("kind", "")).endswith("List"):  # a custom resource may name its list as it likes
                 return of_stranger(200, what, self.access, f"no list of {resource.plural}")
             for item in items if isinstance(items, list) else []:
                 if isinstance(item, dict):  # items of a list do not say what they are
