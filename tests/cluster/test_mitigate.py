@@ -179,7 +179,6 @@ def test_what_may_not_be_done_is_refused_with_the_reason(space: Workspace, capsy
         assert {incident["phase"] for incident in incidents(space)} <= {"Refused"}
         # Nobody is there to say yes: all is shown, and nothing is written, not even that nobody said it.
         written = len(incidents(space)), len(our_events(space))
-        assert written[1] > 0
         assert mitigate(space, "--in-place", *QUICK) == 5
         assert "+    - --max-num-active-seqs" in capsys.readouterr().out
         assert (len(incidents(space)), len(our_events(space))) == written
