@@ -31,7 +31,6 @@ from barostat.remedy.acts import (
     PickSurplus,
     PutBack,
     Refused,
-    ReleaseHome,
 )
 from barostat.remedy.journal import about, condition, note
 from barostat.remedy.plan import lint
@@ -138,7 +137,7 @@ def _approve(state: State, at: float) -> Moved:
 
 def _resume(state: State, at: float) -> Moved:
     """A new epoch, in the record first and then on home, before anything else is sent."""
-    claiming = bool(state.undo) and not isinstance(current(state), ReleaseHome)
+    claiming = bool(state.undo)
     state = note(replace(state, epoch=state.epoch + 1, claiming=claiming), at, "Resumed", state.phase)
     seen = max((found.at for found in state.conditions if found.type == "Confirmed"), default=at)
     if at - seen > state.plan.bounds.resume_s and not state.back and not state.committed:
