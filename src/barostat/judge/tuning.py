@@ -25,7 +25,6 @@ from barostat.twin.summary import Slo
 
 RUNGS = (1, 3, 6)
 _KEPT = 3
-_ROUNDS_UNDONE = 1  # so many times each lever can be tried as it is today, where the budget is not small
 # What a change has to bring to be worth its restart: without it, a setting stays as it is.
 _WORTH_RATIO = 0.005
 
@@ -94,7 +93,8 @@ class Results:
 def search(results: Results, seed: int) -> Point:
     """The best point found within the budget. `results` holds all that was run."""
     space, today = results.space, results.space.today
-    results.held_back = min(results.budget // 4, _ROUNDS_UNDONE * RUNGS[-1] * len(space.levers))
+    # Enough for each lever to be tried once as it is today, where the budget is not small.
+    results.held_back = min(results.budget // 4, RUNGS[-1] * len(space.levers))
     points = broad(space, max(8, results.budget // 4), seed)
     for versions in RUNGS:
         results.bring_to(points, versions)

@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from barostat import __version__
 from barostat.core.errors import InputError, OutsideError
+from barostat.shells.cli.unread import let_go
 
 VERBS = (
     "diagnose",
@@ -109,7 +110,7 @@ def _flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        let_go()
         if not isinstance(error, BrokenPipeError):
             return _full(error)
     return code

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from barostat.shells.cli.durations import interval, seconds
+from barostat.shells.cli.unread import let_go
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
@@ -105,7 +105,7 @@ def tell(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        let_go()
 
 
 def end_code(state: State, *, stopped: bool) -> int:
