@@ -27,6 +27,8 @@ CauseName = Literal[
     "unknown",
 ]
 CAUSES: tuple[CauseName, ...] = get_args(CauseName)
+NOTHING_WRONG: tuple[CauseName, ...] = ("healthy-busy", "healthy-idle", "unknown")
+"""What is said where nothing was found: nobody is harmed, or it cannot be told."""
 
 VARIANTS: dict[CauseName, tuple[str, ...]] = {
     "host-bound": ("cpu", "tokenizer", "api-server"),

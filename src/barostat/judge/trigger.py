@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barostat.core.diagnosis import CauseName, Trigger, TriggerKind
+from barostat.core.diagnosis import NOTHING_WRONG, CauseName, Trigger, TriggerKind
 from barostat.judge.case import Case
 
 # Symptom -> trigger; a change that a person made explains more than a change of traffic.
@@ -25,12 +25,11 @@ LOAD: tuple[CauseName, ...] = (
     "network-or-gateway",
     "scaling-lag",
 )
-HEALTHY: tuple[CauseName, ...] = ("healthy-busy", "healthy-idle", "unknown")
 
 
 def trigger(case: Case, cause: CauseName) -> Trigger | None:
     """The likeliest trigger of this cause, or None where nothing that was measured changed."""
-    if cause in HEALTHY:
+    if cause in NOTHING_WRONG:
         return None
     if cause == "node-fault":
         return Trigger("node", case.because(*case.present("gpu-ecc", "gpu-xid", "gpu-lost", "gpu-throttled", "node-unhealthy")[:1]))

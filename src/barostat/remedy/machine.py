@@ -193,7 +193,7 @@ def _send(state: State, at: float, attempt: int, until: float | None = None) -> 
     elif isinstance(act, AwaitDrained):
         allowed = bounds.drain_s
     else:
-        longer = {Observe: bounds.verify_s, PutBack: bounds.drain_s}
+        longer = {Gather: bounds.confirm_s, Observe: bounds.verify_s, PutBack: bounds.drain_s}
         allowed = longer.get(type(act), 0.0) + bounds.answer_s
     if isinstance(act, Gather):
         place = "confirm"

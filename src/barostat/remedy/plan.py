@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from barostat.core.change import Change, Expectation
-from barostat.core.diagnosis import CauseName
+from barostat.core.diagnosis import NOTHING_WRONG, CauseName
 
 Strategy = Literal["spare", "in-place", "scale-out", "stuck-rollout", "edge-only"]
 Autonomy = Literal["recommend", "act"]
@@ -39,12 +39,14 @@ class Bounds:
     """How long each kind of step may take, and how often it is tried.
 
     Units: seconds. `drain_s` bounds the wait for a drained replica; what still runs then is cut and counted, or the change is taken back.
+    `confirm_s`: as long it is looked for a cause that comes and goes before it is said to be gone.
     `resume_s`: a run that is resumed later than that after its facts were judged goes back instead of on.
     """
 
     answer_s: float = 90.0
     ready_s: float = 900.0
     drain_s: float = 300.0
+    confirm_s: float = 180.0
     verify_s: float = 600.0
     consent_s: float = 1800.0
     evidence_s: float = 120.0
@@ -131,7 +133,7 @@ def lint(plan: Plan) -> tuple[str, ...]:
         wrong.append("the id is empty or holds # or /")
     if plan.change.former == plan.change.value:
         wrong.append(f"{plan.change.name} would stay what it is")
-    if plan.cause in ("unknown", "healthy-idle", "healthy-busy"):
+    if plan.cause in NOTHING_WRONG:
         wrong.append(f"nothing is changed for the cause {plan.cause}")
     if not set(plan.expectation.load_signals) & {name for name, _ in plan.baseline}:
         wrong.append("the load before was not measured, so nothing could be held against it")
@@ -163,6 +165,7 @@ def lint(plan: Plan) -> tuple[str, ...]:
             bounds.answer_s,
             bounds.ready_s,
             bounds.drain_s,
+            bounds.confirm_s,
             bounds.verify_s,
             bounds.consent_s,
             bounds.evidence_s,

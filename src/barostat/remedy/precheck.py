@@ -6,9 +6,9 @@ Present means that the check holds. Absent and Unknown both stop the plan: what 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from barostat.core.diagnosis import CauseName
+from barostat.core.diagnosis import NOTHING_WRONG, CauseName
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.remedy.plan import ROLLBACK, Plan
 
@@ -235,6 +235,11 @@ def judged(facts: Facts, plan: Plan) -> tuple[tuple[Check, Verdict], ...]:
         except Exception as error:
             found.append((check, Unknown(f"the check itself failed ({type(error).__name__}: {error}); please report it", crashed=True)))
     return tuple(found)
+
+
+def is_lull(facts: Facts, plan: Plan) -> bool:
+    """True if all that speaks against the plan is that nothing is wrong just now."""
+    return facts.cause in NOTHING_WRONG and not refusals(replace(facts, cause=plan.cause), plan)
 
 
 def refusals(facts: Facts, plan: Plan) -> tuple[str, ...]:

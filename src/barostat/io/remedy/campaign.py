@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -20,6 +20,7 @@ from barostat.io.kubernetes.live import Options
 from barostat.io.kubernetes.resources import CONFIG_MAPS
 from barostat.io.limits_schema import fields_of
 from barostat.io.remedy import facts as reading
+from barostat.io.remedy.confirming import confirming, with_patience
 from barostat.io.remedy.driver import Ask, Driver, Tell, new_holder
 from barostat.io.remedy.ground import Ground, Pace
 from barostat.io.remedy.home import LIMITS_KEY, limits_name
@@ -116,13 +117,17 @@ class Campaign:
         return await self._drive(state, limits, None, *events)
 
     async def _drive(self, state: State, limits: str, ask: Ask | None, *first: Event) -> tuple[State, bool]:
+        state = replace(state, plan=with_patience(state.plan, self.options.for_s))
         ground = Ground(self.cluster, state.plan, self.clock, self.pace)
         before(ground, self._seen)
 
-        async def gather() -> Facts:
+        async def once() -> Facts:
             found = await self.facts(state.plan)
             before(ground, self._seen)
             return found
+
+        async def gather() -> Facts:
+            return await confirming(once, state.plan, self.clock, self.tell)
 
         driver = Driver(ground, Store(self.cluster, self.namespace, self.pace), gather, limits, self.tell, ask)
         ended = await driver.run(state, *first)

@@ -206,10 +206,12 @@ def _until_it_is_in_the_source(seen: Seen, made: Planned, hinders: list[Owner], 
 
 def _nothing(seen: Seen) -> int:
     """No plan: healthy is no failure, unknown cannot be told, anything else is refused."""
+    from barostat.core.diagnosis import NOTHING_WRONG
+
     causes = {replica.diagnosis.cause for replica in seen.report.replicas}
     if causes and all(cause.startswith("healthy") for cause in causes):
         return OK
-    return CANNOT_TELL if causes <= {"unknown", "healthy-idle", "healthy-busy"} else REFUSED
+    return CANNOT_TELL if causes.issubset(NOTHING_WRONG) else REFUSED
 
 
 def _hinders(seen: Seen, made: Planned) -> list[Owner]:
