@@ -136,6 +136,8 @@ def of_end(world: World, setting: Setting, state: State) -> Broken:
     if world.disturbed not in ("", "rival") or state.phase == "HandedOff":
         return ()
     broken: list[str] = []
+    if state.superseded and not world.disturbed:
+        broken.append("it is given up as another run's, and there is none: nobody brings it to its end")
     if state.phase in ("Done", "RolledBack", "Refused"):
         ours = world.claim is not None and world.claim.plan >= 0
         belongs = ("home", ROLLOUT) if world.template == OLD else ("home",)

@@ -267,7 +267,7 @@ def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
     waiting = state.waiting
     assert waiting is not None
     if isinstance(answer, Conflict) and state.claiming:
-        return replace(note(state, at, "Superseded", why), superseded=True, waiting=None), (Emit("Superseded", why, warning=True),)
+        return _superseded(state, at, why)
     if isinstance(answer, Failed) and answer.by_change and not state.back:
         state = condition(replace(state, verified="worse"), at, "Verified", "False", why)
     if not (state.back or state.claiming or state.committed):
@@ -319,9 +319,7 @@ def _record_answered(state: State, at: float, answer: Answer) -> Moved:
         state = replace(state, revision=state.revision + 1, waiting=None)
         return (state, ()) if waiting.kind == "final" else _proceed(replace(state, recorded=True), at)
     if isinstance(answer, Conflict):
-        return replace(note(state, at, "Superseded", answer.why), superseded=True, waiting=None), (
-            Emit("Superseded", answer.why, warning=True),
-        )
+        return _superseded(state, at, answer.why)
     why = getattr(answer, "why", "the record was not written")
     if isinstance(answer, Lost) and waiting.attempt < state.plan.bounds.attempts:
         return _write(state, at, waiting.kind, waiting.attempt + 1)
@@ -344,6 +342,11 @@ def _fail(state: State, at: float, why: str) -> Moved:
     state = replace(state, phase="RollingBack", back=True, recorded=False, why=why, waiting=None)
     state, commands = _proceed(note(state, at, "RollingBack", why), at)
     return state, (Emit("RollingBack", why, warning=True), *commands)
+
+
+def _superseded(state: State, at: float, why: str) -> Moved:
+    """It is another run's from now on: this one writes nothing more."""
+    return replace(note(state, at, "Superseded", why), why=why, superseded=True, waiting=None), (Emit("Superseded", why, warning=True),)
 
 
 def _abort(state: State, at: float, why: str) -> Moved:

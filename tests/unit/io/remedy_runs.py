@@ -42,7 +42,7 @@ class Mortal(Cluster):
     Records, events and the renewal of the claim are no acts.
     """
 
-    def __init__(self, access: Access, dies_at: int = 0, *, late: bool = False) -> None:
+    def __init__(self, access: Access, dies_at: int, *, late: bool = False) -> None:
         super().__init__(access)
         self.dies_at, self.late, self.acts = dies_at, late, 0
         self.died = asyncio.Event()

@@ -12,7 +12,7 @@ import pytest
 from dev.cluster.chaos import Kind
 from tests.unit.io.little_api_server import failure
 from tests.unit.io.little_kubernetes import NAMESPACE, OLD
-from tests.unit.io.remedy_runs import ACCESS, Mortal, Scene, by, is_act, on_a_little_kubernetes
+from tests.unit.io.remedy_runs import ACCESS, Killed, Mortal, Scene, by, is_act, on_a_little_kubernetes
 
 from barostat.core.errors import OutsideError
 from barostat.io.clock import SteadyClock
@@ -82,6 +82,36 @@ def test_a_request_of_a_run_that_was_overtaken_does_no_harm(act: int) -> None:
         assert overtaken is not None
         assert overtaken.superseded
         assert (second.phase, found.kube.broken, await found.left(), found.value) == ("RolledBack", [], [], OLD), found.told
+
+    on_a_little_kubernetes(go)
+
+
+class DiesReleased(Mortal):
+    """Dies when home is released, before it hears of it."""
+
+    async def exchange(self, method: str, path: str, **more: Any) -> Reply | Failure:
+        """As the real one, while it lives."""
+        answer = await super().exchange(method, path, **more)
+        if method == "PATCH" and b"barostat.dev/ended" in more["content"]:
+            self.died.set()
+            raise Killed
+        return answer
+
+
+@pytest.mark.parametrize(("abort", "phase"), [("", "Done"), ("a person ended it", "RolledBack")])
+def test_a_run_that_died_as_home_was_released_is_brought_to_its_end(abort: str, phase: str) -> None:
+    async def go(found: Scene) -> None:
+        if abort:
+            assert await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=3)) is None
+            assert await found.run(await found.recorded(), abort=abort, cluster=DiesReleased(ACCESS, dies_at=99)) is None
+        else:
+            assert await found.run(State(found.plan()), cluster=DiesReleased(ACCESS, dies_at=99)) is None
+        before = len(found.api.writes)
+        state = await found.run(await found.recorded())
+        assert state is not None
+        assert (state.phase, found.kube.broken, await found.left()) == (phase, [], []), found.told
+        assert (await found.recorded()).phase == phase
+        assert not [line for line in found.api.writes[before:] if "deployments/" in line or "pods/" in line]
 
     on_a_little_kubernetes(go)
 

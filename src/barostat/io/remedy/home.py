@@ -40,22 +40,29 @@ def limits_name(home: str) -> str:
 
 
 async def claim(ground: Ground, do: Do) -> Done:
-    """ClaimHome; a later run's is Done when nothing of an earlier one can be on its way any more. Errors: Denied."""
+    """ClaimHome; a later run's is Done when nothing of an earlier one can be on its way any more. Errors: Denied.
+
+    Where an earlier one has released home, it has come to its end: nothing of it can claim again, and nothing is left to do.
+    """
     _, epoch, _ = do.claim.split("#", 2)
-    await _claim(ground, do, int(epoch))
+    if not await _claim(ground, do, int(epoch)):
+        return Done(note="the run before it has released home")
     if int(epoch) > 1:
         await asyncio.sleep(ground.pace.stray_s)
         return Done(note=f"waited {ground.pace.stray_s:.0f} s for what the run before it may have had on its way")
     return Done()
 
 
-async def _claim(ground: Ground, do: Do, epoch: int) -> None:
+async def _claim(ground: Ground, do: Do, epoch: int) -> bool:
+    """True once home is claimed; False where the incident's last act is done already."""
     plan = ground.plan
     for _ in range(TRIES):
         home = await ground.home()
         held = annotation(home, CLAIM)
         if held == do.claim and annotation(home, STEP) == do.key:
-            return
+            return True
+        if not held and annotation(home, ENDED) == plan.id:
+            return False
         if held:
             holder, number, _ = [*held.split("#", 2), "0", ""][:3]
             if held != do.claim and (holder != plan.id or not number.isdigit() or int(number) >= epoch):
@@ -67,7 +74,7 @@ async def _claim(ground: Ground, do: Do, epoch: int) -> None:
         ):
             raise Denied(Conflict("home is not as the plan found it"))
         if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": {CLAIM: do.claim}}}) is not None:
-            return
+            return True
     raise Denied(Lost("home changes all the time"))
 
 
