@@ -278,9 +278,9 @@ def perform(world: World, setting: Setting, claim: Claim, request: Request, vers
 
 def _claimed(world: World, setting: Setting, claim: Claim) -> tuple[World, Conflict | None]:
     found = world.claim
-    if found is None and world.ended == claim.plan:
-        return world, None  # a run before it has released home
     if found is None:
+        if world.ended == claim.plan:
+            return world, None  # a run before it has released home
         as_planned = world.replicas == setting.replicas and world.template == OLD and world.disturbed not in ("template", "scale")
         as_planned = as_planned and world.ended == world.parents[claim.plan]
         if not as_planned:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from barostat.core.diagnosis import CAUSES
+from barostat.core.diagnosis import CAUSES, NOTHING_WRONG
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import last_of, workload_words
 
@@ -21,7 +21,7 @@ RECENT_S = 7200.0
 _SETTING = re.compile(r"--\w|\bimage\b")
 _OF = re.compile(r" of ((?:deployment|statefulset)/\S+)$")
 # A rollback helps against what a rollout can bring: settings, sizes, images, a pod that no node takes; not against a card or a node.
-_NOT_FROM_A_ROLLOUT = ("node-fault", "healthy-busy", "healthy-idle", "unknown")
+_NOT_FROM_A_ROLLOUT = ("node-fault", *NOTHING_WRONG)
 _ASKS_FOR_MORE = re.compile(r"\b(?:limits|requests) ")
 
 

@@ -22,20 +22,20 @@ PLAN = a_plan()
 LOOK_S = 60.0
 
 
-def looking(*causes: CauseName, plan: Plan = PLAN, look_s: float = LOOK_S, claim: str = "") -> tuple[Facts, list[str], float]:
+def looking(*causes: CauseName, claim: str = "") -> tuple[Facts, list[str], float]:
     """What is found where each look shows the next of the causes, the last one for ever: (the facts, what was told, how long it took)."""
 
     async def go() -> tuple[Facts, list[str], float]:
         clock, left, told = SteadyClock(), list(causes), list[str]()
 
         async def look() -> Facts:
-            await asyncio.sleep(look_s)
+            await asyncio.sleep(LOOK_S)
             cause = left.pop(0) if len(left) > 1 else left[0]
             now = clock.now()
-            return replace(GOOD, at=now, evidence_at=now, cause=cause, replicas=plan.replicas, serving=plan.serving, claim=claim)
+            return replace(GOOD, at=now, evidence_at=now, cause=cause, replicas=PLAN.replicas, serving=PLAN.serving, claim=claim)
 
         began = clock.now()
-        facts = await confirming(look, with_patience(plan, look_s), clock, told.append)
+        facts = await confirming(look, with_patience(PLAN, LOOK_S), clock, told.append)
         return facts, told, clock.now() - began
 
     with virtual_time() as run:

@@ -61,12 +61,12 @@ async def _claim(ground: Ground, do: Do, epoch: int) -> bool:
         held = annotation(home, CLAIM)
         if held == do.claim and annotation(home, STEP) == do.key:
             return True
-        if not held and annotation(home, ENDED) == plan.id:
-            return False
         if held:
             holder, number, _ = [*held.split("#", 2), "0", ""][:3]
             if held != do.claim and (holder != plan.id or not number.isdigit() or int(number) >= epoch):
                 raise Denied(Conflict(f"another change is in flight: {held}"))
+        elif annotation(home, ENDED) == plan.id:
+            return False
         elif (
             digest(mapping(home, "spec", "template")) != plan.template
             or count(home, "spec", "replicas") != plan.replicas
