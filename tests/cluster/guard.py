@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ EVERY_S = 0.4
 
 
 class Guard:
-    """`broken`: laws, a sentence each. `least`: the fewest replicas that were in rotation. `looks`: how often it looked."""
+    """`broken`: laws, a sentence each, with the time. `least`: the fewest replicas that were in rotation. `looks`: how often it looked."""
 
     def __init__(self, space: Workspace, name: str, floor: int) -> None:
         self.broken: list[str] = []
@@ -36,23 +37,27 @@ class Guard:
             home = await cluster.get(DEPLOYMENTS, self._name, self._space.namespace)
             if not isinstance(listed, Failed) and not isinstance(home, Failed):
                 ends = [end for item in listed.items for end in objects(item, "endpoints")]
-                self._look(sum(value(end, "conditions", "ready") is True for end in ends), home)
+                self._look({text(end, "targetRef", "name"): value(end, "conditions", "ready") is True for end in ends}, home)
             await asyncio.sleep(EVERY_S)
         await cluster.close()
 
-    def _look(self, serving: int, home: Any) -> None:
+    def _look(self, behind: dict[str, bool], home: Any) -> None:
         self.looks += 1
+        serving = sum(behind.values())
         self.least = min(self.least, serving)
         if serving < self._floor:
-            self.broken.append(f"L4: {serving} replicas serve, the floor is {self._floor}")
+            self._note(f"L4: {serving} replicas serve, the floor is {self._floor}: {behind}")
         if self._home is not None:
             before, now = (text(found, "metadata", "annotations", "barostat.dev/claim").split("#")[0] for found in (self._home, home))
             if before and now and before != now:
-                self.broken.append(f"L1: the claim of {before} becomes that of {now}")
+                self._note(f"L1: the claim of {before} becomes that of {now}")
             changed = mapping(self._home, "spec", "template") != mapping(home, "spec", "template")
             if changed and value(self._home, "spec", "replicas"):
-                self.broken.append("L9: home's template is written while it asks for replicas")
+                self._note("L9: home's template is written while it asks for replicas")
         self._home = home
+
+    def _note(self, broken: str) -> None:
+        self.broken.append(f"{datetime.now(UTC):%H:%M:%S} {broken}")
 
     def __enter__(self) -> Self:
         """It looks."""

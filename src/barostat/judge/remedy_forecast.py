@@ -30,9 +30,9 @@ QUIET_PER_S = 0.01
 FIRM_RATIO = 0.01
 LONGEST_S = 900.0
 ABOUT = 0.98
-MARGIN = 0.1
-"""By how much the pool is smaller in which a crowd is tried: lengths that are known from a histogram are a few percent off, and where the
-pool is all but full that decides whether anything is preempted."""
+MARGIN, CROWD_MARGIN = 0.05, 0.1
+"""By how much the pool is smaller in which the seen traffic is tried, and a crowd: lengths that are known from a histogram are a few
+percent off, and where the pool is all but full that decides whether anything is preempted."""
 WARY = 10.0
 """What a preemption of every request in a crowd weighs: as if each took eleven times as long."""
 _SHARES = tuple(step / 16 for step in range(8, 17))
@@ -44,10 +44,11 @@ _FIELDS = {"max_num_active_seqs": "max_num_active_seqs", "max_num_seqs": "max_nu
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One setting on the seen traffic: means over the runs. Units: per second; `present`: requests that run or wait.
+    """One setting on the seen traffic, in a pool smaller by MARGIN: means over the runs. Units: per second; `present`: requests that run
+    or wait.
 
-    `crowded_ratio`: preemptions per request where all of them come at once, to a pool smaller by MARGIN; None where the seen traffic alone
-    already preempts.
+    `crowded_ratio`: preemptions per request where all of them come at once, to a pool smaller by CROWD_MARGIN; None where the seen traffic
+    alone already preempts.
     """
 
     step: NextStep
@@ -138,20 +139,21 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
             changed = for_version(_with(settings, field, value), str(window.version or DEFAULT_VERSION))
         except InputError:
             continue
-        runs = [run_trial(load, slo, Trial(changed, 0, pace.pace))]
+        pressed = tighter(changed, MARGIN)
+        runs = [run_trial(load, slo, Trial(pressed, 0, pace.pace))]
         # What preempts this much in one run is not quiet in the mean of all: the others would change nothing.
         if runs[0].preempted_per_s > VERSIONS * QUIET_PER_S:
             tried.append(_mean(step, runs, None))
             continue
-        runs += [run_trial(load, slo, Trial(changed, version, pace.pace)) for version in range(1, VERSIONS)]
-        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(tighter(changed), 0, pace.pace))))
+        runs += [run_trial(load, slo, Trial(pressed, version, pace.pace)) for version in range(1, VERSIONS)]
+        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(tighter(changed, CROWD_MARGIN), 0, pace.pace))))
     return tuple(tried)
 
 
-def tighter(settings: Settings) -> Settings:
-    """The same with a pool smaller by MARGIN, as long as the longest request that is let in fits."""
+def tighter(settings: Settings, ratio: float) -> Settings:
+    """The same with a pool smaller by that ratio, as long as the longest request that is let in fits."""
     longest = 1 + sum(-(-settings.max_model_len // group.block_tokens) for group in settings.groups)
-    return replace(settings, kv_blocks=min(settings.kv_blocks, max(longest, round((1 - MARGIN) * settings.kv_blocks))))
+    return replace(settings, kv_blocks=min(settings.kv_blocks, max(longest, round((1 - ratio) * settings.kv_blocks))))
 
 
 def settings_of(window: Window) -> Settings | None:
