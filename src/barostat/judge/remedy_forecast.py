@@ -30,9 +30,12 @@ QUIET_PER_S = 0.01
 FIRM_RATIO = 0.01
 LONGEST_S = 900.0
 ABOUT = 0.98
-MARGIN, CROWD_MARGIN = 0.05, 0.1
-"""By how much the pool is smaller in which the seen traffic is tried, and a crowd: lengths that are known from a histogram are a few
-percent off, and where the pool is all but full that decides whether anything is preempted."""
+MARGIN = 0.05
+"""By how much the pool is smaller in which everything is tried: lengths that are known from a histogram are a few percent off, and where
+the pool is all but full that decides whether anything is preempted."""
+UNFIRM = 2.0
+"""What a setting that would preempt in a crowd counts at least: as if each request took twice as long. The backlog that the pressure leaves
+behind is a crowd, and a remedy that still preempts then is taken back."""
 WARY = 10.0
 """What a preemption of every request in a crowd weighs: as if each took eleven times as long."""
 _SHARES = tuple(step / 16 for step in range(8, 17))
@@ -47,8 +50,7 @@ class Forecast:
     """One setting on the seen traffic, in a pool smaller by MARGIN: means over the runs. Units: per second; `present`: requests that run
     or wait.
 
-    `crowded_ratio`: preemptions per request where all of them come at once, to a pool smaller by CROWD_MARGIN; None where the seen traffic
-    alone already preempts.
+    `crowded_ratio`: preemptions per request where all of them come at once; None where the seen traffic alone already preempts.
     """
 
     step: NextStep
@@ -116,7 +118,12 @@ def pick(tried: Sequence[Forecast], slo: Slo) -> Forecast | None:
     asked = slo.ttft_s is not None or slo.itl_s is not None
     yields = {found: found.good_per_s if asked else found.output_tokens_per_s for found in quiet}
     near = [found for found in quiet if yields[found] >= ABOUT * max(yields.values())]
-    return min(near, key=lambda found: found.present * (1 + WARY * (found.crowded_ratio or 0.0)), default=None)
+    return min(near, key=_counted, default=None)
+
+
+def _counted(found: Forecast) -> float:
+    """The requests there at once, and more for what a crowd would do."""
+    return found.present * max(1 + WARY * (found.crowded_ratio or 0.0), 1.0 if found.is_firm else UNFIRM)
 
 
 def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[Forecast, ...]:
@@ -139,21 +146,21 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
             changed = for_version(_with(settings, field, value), str(window.version or DEFAULT_VERSION))
         except InputError:
             continue
-        pressed = tighter(changed, MARGIN)
+        pressed = tighter(changed)
         runs = [run_trial(load, slo, Trial(pressed, 0, pace.pace))]
         # What preempts this much in one run is not quiet in the mean of all: the others would change nothing.
         if runs[0].preempted_per_s > VERSIONS * QUIET_PER_S:
             tried.append(_mean(step, runs, None))
             continue
         runs += [run_trial(load, slo, Trial(pressed, version, pace.pace)) for version in range(1, VERSIONS)]
-        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(tighter(changed, CROWD_MARGIN), 0, pace.pace))))
+        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(pressed, 0, pace.pace))))
     return tuple(tried)
 
 
-def tighter(settings: Settings, ratio: float) -> Settings:
-    """The same with a pool smaller by that ratio, as long as the longest request that is let in fits."""
+def tighter(settings: Settings) -> Settings:
+    """The same with a pool smaller by MARGIN, as long as the longest request that is let in fits."""
     longest = 1 + sum(-(-settings.max_model_len // group.block_tokens) for group in settings.groups)
-    return replace(settings, kv_blocks=min(settings.kv_blocks, max(longest, round((1 - ratio) * settings.kv_blocks))))
+    return replace(settings, kv_blocks=min(settings.kv_blocks, max(longest, round((1 - MARGIN) * settings.kv_blocks))))
 
 
 def settings_of(window: Window) -> Settings | None:
