@@ -29,7 +29,7 @@ def test_where_a_service_level_is_asked_for_good_requests_decide() -> None:
 
 
 def test_one_that_holds_however_much_comes_goes_first_where_that_costs_little_time() -> None:
-    firm, edge = tried(6, 0.0, 179.0, 0.5, 5.5, 0.004), tried(8, 0.0, 181.0, 0.5, 5.0, 0.2)
+    firm, edge = tried(6, 0.0, 179.0, 0.5, 5.5, 0.001), tried(8, 0.0, 181.0, 0.5, 5.0, 0.2)
     assert pick([firm, edge], Slo()) == firm
     # What is left of the pressure is a crowd: a little preemption in it is too much where another has none and takes not twice as long.
     roomy, hasty = tried(7, 0.0, 226.0, 0.6, 10.1, 0.0), tried(8, 0.0, 224.0, 0.6, 7.2, 0.02)
