@@ -141,20 +141,20 @@ def forecasts(steps: Iterable[NextStep], replica: ReplicaRecording, window: Wind
     duration_s = min(LONGEST_S, fitting_duration_s(traffic))
     load = MadeOnce(LikeSeen(traffic, duration_s, settings.hash_tokens, settings.max_model_len))
     crowd = MadeOnce(AtOnce(load))
+    pressed = tighter(settings)
     tried = []
     for step, field, value in candidates:
         try:
-            changed = for_version(_with(settings, field, value), str(window.version or DEFAULT_VERSION))
+            changed = for_version(_with(pressed, field, value), str(window.version or DEFAULT_VERSION))
         except InputError:
             continue
-        pressed = tighter(changed)
-        runs = [run_trial(load, slo, Trial(pressed, 0, pace.pace))]
+        runs = [run_trial(load, slo, Trial(changed, 0, pace.pace))]
         # What preempts this much in one run is not quiet in the mean of all: the others would change nothing.
         if runs[0].preempted_per_s > VERSIONS * QUIET_PER_S:
             tried.append(_mean(step, runs, None))
             continue
-        runs += [run_trial(load, slo, Trial(pressed, version, pace.pace)) for version in range(1, VERSIONS)]
-        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(pressed, 0, pace.pace))))
+        runs += [run_trial(load, slo, Trial(changed, version, pace.pace)) for version in range(1, VERSIONS)]
+        tried.append(_mean(step, runs, run_trial(crowd, slo, Trial(changed, 0, pace.pace))))
     return tuple(tried)
 
 
