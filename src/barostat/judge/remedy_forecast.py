@@ -75,7 +75,7 @@ class Forecast:
     def says(self) -> str:
         """The figures that the choice goes by."""
         told = (
-            f"{self.preempted_per_s:.2f} preemptions/s, {self.output_tokens_per_s:.0f} tokens/s, {self.present:.1f} requests there at once"
+            f"{self.preempted_per_s:.2g} preemptions/s, {self.output_tokens_per_s:.0f} tokens/s, {self.present:.1f} requests there at once"
         )
         return told if self.crowded_ratio is None else f"{told}; in a crowd {self.crowded_ratio:.2g} preemptions for each request"
 
