@@ -16,6 +16,9 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 150, 52, 10, 12, 22
 _MARK_ROOM = 16
 _NAME_STEP = 7
 _MOST_POINTS = 700
+_DAY_S = 86400.0
+_UNITS_S = (("d", _DAY_S), ("h", 3600.0), ("min", 60.0))
+_CLOCK_STEPS_S = (10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 10800.0, 21600.0, 43200.0, _DAY_S)
 
 STYLE = """
 :root{color-scheme:light;--ink:#1b1f24;--soft:#57606a;--rule:#d0d7de;--main:#0b57d0;--pale:#a8c7fa;--second:#b45309;--bad:#b3261e}
@@ -218,15 +221,24 @@ def _line(line: Line, place: _Place, span: Span) -> str:
 def _ticks(span: Span) -> list[tuple[float, str, str]]:
     """Round instants, with the anchor and the text of their labels."""
     length = span.until_s - span.from_s
-    step = _round_up(length / 5) if length > 0 else 1.0
+    step = _time_step(length / 5) if length > 0 else 1.0
+    unit, unit_s = next(((name, unit_s) for name, unit_s in _UNITS_S if step % unit_s == 0), ("", 0.0))
     first = span.zero_s + math.ceil((span.from_s - span.zero_s) / step) * step
     found = []
     for place in range(int((span.until_s - first) / step) + 1):
         at = first + step * place
         anchor = "end" if at > span.until_s - length * 0.06 else "middle" if at > span.from_s + length * 0.03 else "start"
         past_s = at - span.zero_s
-        found.append((at, anchor, f"{'-' if past_s < 0 else ''}{duration(abs(past_s))}" if abs(past_s) > step * 1e-6 else "0"))
+        told = f"{abs(past_s) / unit_s:.0f} {unit}" if unit else duration(abs(past_s))
+        found.append((at, anchor, f"{'-' if past_s < 0 else ''}{told}" if abs(past_s) > step * 1e-6 else "0"))
     return found
+
+
+def _time_step(value_s: float) -> float:
+    """The next step that a clock has; below ten seconds, and above a day, a round number."""
+    if value_s <= _CLOCK_STEPS_S[0]:
+        return _round_up(value_s)
+    return next((step for step in _CLOCK_STEPS_S if value_s <= step), _DAY_S * _round_up(value_s / _DAY_S))
 
 
 def _round_up(value: float) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import pytest
+
 from barostat.shells.charts import Chart, Line, Span, charts, duration, figure, page, percent, plain
 
 SPAN = Span(100.0, 160.0, zero_s=100.0)
@@ -56,6 +58,21 @@ def test_names_of_marks_that_are_near_to_each_other_stand_apart() -> None:
 def test_the_axis_counts_from_its_zero() -> None:
     shown = texts(drawn(Chart("x", (Line([(100, 1), (160, 2)]),), plain), Span(100, 160, zero_s=120)))
     assert {"-20 s", "0", "20 s", "40 s"} <= set(shown)
+
+
+@pytest.mark.parametrize(
+    ("length_s", "shown"),
+    [
+        (12.0, {"0", "2.5 s", "10 s"}),
+        (95.0, {"0", "20 s", "80 s"}),
+        (290.0, {"0", "1 min", "4 min"}),
+        (1140.0, {"0", "5 min", "15 min"}),
+        (6 * 3600.0, {"0", "2 h", "6 h"}),
+        (7 * 86400.0, {"0", "2 d", "6 d"}),
+    ],
+)
+def test_the_axis_is_divided_as_a_clock_is(length_s: float, shown: set[str]) -> None:
+    assert shown <= set(texts(drawn(Chart("x", (Line([(0, 1), (length_s, 2)]),), plain), Span(0.0, length_s))))
 
 
 def test_a_single_point_is_a_dot_and_no_point_is_no_drawing() -> None:
