@@ -160,7 +160,7 @@ def request_of(row: dict[str, Any], configs: Path) -> PlanRequest:
     assert version is not None
     gpu, memory = row.get("gpu"), row.get("gpu_mem_gib")
     card = find_card(gpu) if gpu else None
-    environment = {"VLLM_USE_V1": "0"} if row.get("engine") == "V0" else {}
+    environment = ({"VLLM_USE_V1": "0"} if row.get("engine") == "V0" else {}) | row.get("env", {})
     args = arguments(row) + (["--enable-prefix-caching"] if assumes_prefix_caching(row, model, version) else [])
     config = resolve(args=args, env=environment, version=version, gpu=gpu, gpu_memory_gib=memory)
     # A whole number of GiB is the card's name, not what the engine saw.

@@ -30,6 +30,7 @@ KEPT = frozenset(
     seq_length
     tie_word_embeddings sliding_window use_sliding_window max_window_layers sliding_window_size sliding_window_pattern layer_types
     attention_chunk_size no_rope_layers no_rope_layer_interval num_kv_shared_layers num_global_key_value_heads global_head_dim
+    final_logit_softcapping
     kv_lora_rank q_lora_rank qk_rope_head_dim qk_nope_head_dim v_head_dim index_topk index_head_dim index_n_heads index_topk_freq
     index_topk_pattern index_skip_topk_offset compress_ratios linear_num_key_heads linear_num_value_heads linear_key_head_dim
     linear_value_head_dim linear_conv_kernel_dim full_attention_interval mamba_ssm_dtype mamba_ssm_cache_dtype mamba_num_heads

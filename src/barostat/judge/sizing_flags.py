@@ -13,6 +13,7 @@ from barostat.kv.architecture import Architecture, Compressed, Indexer
 from barostat.kv.deployment import NEWEST_KNOWN, Deployment
 from barostat.kv.draft import NO_DRAFT, Draft
 from barostat.kv.dtypes import item_bytes
+from barostat.kv.model_runner import takes_v2
 from barostat.kv.quantization import weight_format
 
 
@@ -92,7 +93,7 @@ def deployment_of(
         retained_tokens=speculation.draft.retained_tokens,
         generation="V0" if version.before("0.8.0") or (version.before("0.11.0") and not _switch(config, "VLLM_USE_V1", True)) else "V1",
         min_kernel_block_tokens=32 if is_cpu else 16,
-        v2_runner=not is_cpu,
+        v2_runner=not is_cpu and _switch(config, "VLLM_USE_V2_MODEL_RUNNER", takes_v2(model, version, speculation.method)),
     )
     if flags.max_num_batched_tokens < flags.max_num_seqs:
         raise InputError(

@@ -23,7 +23,7 @@ class Deployment:
     `max_encoder_tokens`: only for models with an encoder. `num_speculative_tokens`: drafts per step. `draft`: the drafter's own
     layers, on the last pipeline stage. `retained_tokens`: kept behind every window for a chain of drafting modules.
     `state_chunk_tokens`: what a state's block is a multiple of in mode `all`.
-    `v2_runner`: the newer model runner keeps pp + 1 batches in flight.
+    `v2_runner`: the newer of the two model runners (kv/model_runner.py).
     """
 
     version: EngineVersion
@@ -51,7 +51,7 @@ class Deployment:
     generation: Literal["V0", "V1"] = "V1"
     min_kernel_block_tokens: int = 16
     fp8_latent_packed: bool = True
-    v2_runner: bool = True
+    v2_runner: bool = False
 
     @property
     def in_flight_tokens(self) -> int:

@@ -59,10 +59,14 @@ class MemoryModel:
 
 FITTED = MemoryModel()
 
-# Versions from which tensor-parallel ranks of linked cards keep an all-reduce workspace of about 2 GiB, and from which graphs are in the
-# budget.
+# Versions from which tensor-parallel ranks of linked cards keep an all-reduce workspace of about 2 GiB, from which graphs are in the
+# budget, and from which the newer runner does that too and profiles the sampler with the parameters that requests may have.
 _WORKSPACE_SINCE = "0.13.0"
 _GRAPHS_COUNTED_SINCE = "0.20.0"
+_V2_COUNTS_GRAPHS_SINCE = "0.29.0"
+_V2_PROFILES_SAMPLING_SINCE = "0.33.0"
+# Logs of 0.25.1 and 0.26.0 with drafts have the sampler's peak twice, those of 0.20 once.
+_DRAFTS_SAMPLED_SINCE = "0.25.0"
 _LARGEST_CAPTURE = 512
 
 
@@ -107,16 +111,16 @@ def footprint(
             weights = Estimate("weights", weights.value, weights.low - half, weights.high + half, source)
     return Footprint(
         weights=weights,
-        activations=activations(model, flags, constants),
+        activations=activations(model, flags, constants, eager=eager),
         non_torch=non_torch(flags, capability, constants),
         graphs=graphs(model, flags, eager, constants),
-        graphs_counted=flags.version.at_least(_GRAPHS_COUNTED_SINCE) and not eager,
+        graphs_counted=_counts_graphs(flags) and not eager,
         stage_weights=per_stage,
     )
 
 
-def activations(model: Architecture, flags: Deployment, constants: MemoryModel) -> Estimate:
-    """Peak of the profiling run: the larger of the sampler's and the forward's, and the experts' workspace."""
+def activations(model: Architecture, flags: Deployment, constants: MemoryModel, *, eager: bool = True) -> Estimate:
+    """Peak of the profiling run: the larger of the sampler's, the forward's and the compiler's, and the experts' workspace."""
     config = ConfigJson(model.text, model.config, "config.json")
     rows = min(flags.max_num_batched_tokens, flags.max_num_seqs)
     logits = rows * model.vocab_size * 4
@@ -124,7 +128,16 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel) 
     searched = len(model.layers) if config.has("block_configs") else 0
     width = max((searched_width(config, index) for index in range(searched)), default=config.integer("intermediate_size", 0))
     one_ffn = flags.max_num_batched_tokens * width / flags.tp * item_bytes(flags.dtype)
-    sampler = constants.sampler_copies * logits + one_hidden + constants.fixed_bytes
+    greedy = flags.v2_runner and flags.version.before(_V2_PROFILES_SAMPLING_SINCE)
+    if greedy:
+        copies = 2 if config.has("final_logit_softcapping") else 1
+        sampler = copies * rows * model.vocab_size * item_bytes(flags.dtype) + one_hidden + constants.fixed_bytes
+    else:
+        drafting = 2 if flags.num_speculative_tokens and flags.version.at_least(_DRAFTS_SAMPLED_SINCE) else 1
+        sampler = drafting * constants.sampler_copies * logits + one_hidden + constants.fixed_bytes
+    compiler = 0.0
+    if flags.v2_runner and not eager:
+        compiler = model.vocab_size / flags.tp * model.hidden_size * item_bytes(flags.dtype) + 2 * one_hidden
     forward = constants.forward_ffn * one_ffn + constants.forward_hidden * one_hidden
     experts = 0.0
     if config.integer("num_experts", 0) > 1:
@@ -133,21 +146,25 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel) 
         tokens = flags.max_num_batched_tokens * chosen * item_bytes(flags.dtype)
         experts = constants.moe_copies * tokens * inner / flags.tp + 0.5 * tokens * model.hidden_size
         forward = constants.forward_hidden * one_hidden
-    peak = max(sampler, forward + _state_activations(model, flags, constants)) + experts
+    warm = max(sampler, forward + _state_activations(model, flags, constants)) + experts
+    peak = max(warm, compiler)
     if model.is_multimodal or any(word in model.name for word in ("VL", "Vision", "Gemma3ForCond", "Mistral3", "Pixtral")):
-        peak += constants.tower_bytes if flags.generation == "V1" else constants.old_tower_bytes
-    unsure = 0.06 if not experts and not model.is_multimodal else 0.25
+        tower = constants.tower_bytes if flags.generation == "V1" else constants.old_tower_bytes
+        peak, warm = peak + tower, warm + tower
+    unsure = 0.06 if not experts and not model.is_multimodal else 0.5 if experts and greedy else 0.25
     source = (
         f"sampler over {rows} rows of {model.vocab_size} logits"
         if sampler >= forward
         else f"one forward of {flags.max_num_batched_tokens} tokens"
     )
+    if peak > warm:
+        source = "a copy of the embeddings while the model is compiled; less where the compiler's cache is warm"
     spread = max(unsure * peak, 0.1 * GIB)
     high = peak + spread
     if flags.generation == "V1" and flags.version.before("0.12.0"):
         high = max(high, constants.sorting_copies * logits + one_hidden + constants.fixed_bytes + experts)
         source += "; at most what the sampler takes that sorts them, where FlashInfer is not installed"
-    return Estimate("activations", peak, max(0.0, peak - spread), high, source)
+    return Estimate("activations", peak, max(0.0, warm - spread), high, source)
 
 
 # Tokens in one chunk of the scan over a state. Source: the chunked kernels of vLLM 0.32.0.
@@ -191,10 +208,14 @@ def graphs(model: Architecture, flags: Deployment, eager: bool, constants: Memor
     taken += constants.graph_moe_bytes if config.integer("num_experts", 0) > 1 else 0.0
     sizes = capture_sizes(flags.max_num_seqs)
     taken *= sizes / capture_sizes(_LARGEST_CAPTURE)
-    if flags.version.before(_GRAPHS_COUNTED_SINCE):
+    if not _counts_graphs(flags):
         return Estimate("graphs", taken, 0.5 * taken, 1.6 * taken, f"{sizes} graph sizes, on top of the budget in this version")
     counted = constants.graph_counted_ratio * taken
     return Estimate("graphs", counted, 0.2 * counted, 2.5 * counted, f"{sizes} graph sizes, charged to the budget since 0.20.0")
+
+
+def _counts_graphs(flags: Deployment) -> bool:
+    return flags.version.at_least(_V2_COUNTS_GRAPHS_SINCE if flags.v2_runner else _GRAPHS_COUNTED_SINCE)
 
 
 def capture_sizes(max_num_seqs: int) -> int:

@@ -89,9 +89,9 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
     'nvidia/Gemma-4-26B-A4B-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--Gemma-4-26B-A4B-NVFP4_config.json',
         {'architectures': ['Gemma4ForConditionalGeneration'], 'dtype': 'bfloat16', 'model_type': 'gemma4', 'text_config':
-        {'attention_k_eq_v': True, 'dtype': 'bfloat16', 'enable_moe_block': True, 'global_head_dim': 512, 'head_dim': 256,
-        'hidden_activation': 'gelu_pytorch_tanh', 'hidden_size': 2816, 'hidden_size_per_layer_input': 0, 'intermediate_size': 2112,
-        'layer_types': {'runs':
+        {'attention_k_eq_v': True, 'dtype': 'bfloat16', 'enable_moe_block': True, 'final_logit_softcapping': 30.0, 'global_head_dim':
+        512, 'head_dim': 256, 'hidden_activation': 'gelu_pytorch_tanh', 'hidden_size': 2816, 'hidden_size_per_layer_input': 0,
+        'intermediate_size': 2112, 'layer_types': {'runs':
         'sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention'},
         'max_position_embeddings': 262144, 'model_type': 'gemma4_text', 'moe_intermediate_size': 704, 'num_attention_heads': 16,
         'num_experts': 128, 'num_global_key_value_heads': 2, 'num_hidden_layers': 30, 'num_key_value_heads': 8,
@@ -107,9 +107,9 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
     'nvidia/Gemma-4-31B-IT-NVFP4':
         ('ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/model_configs/nvidia--Gemma-4-31B-IT-NVFP4_config.json',
         {'architectures': ['Gemma4ForConditionalGeneration'], 'dtype': 'bfloat16', 'model_type': 'gemma4', 'text_config':
-        {'attention_k_eq_v': True, 'dtype': 'bfloat16', 'enable_moe_block': False, 'global_head_dim': 512, 'head_dim': 256,
-        'hidden_activation': 'gelu_pytorch_tanh', 'hidden_size': 5376, 'hidden_size_per_layer_input': 0, 'intermediate_size': 21504,
-        'layer_types': {'runs':
+        {'attention_k_eq_v': True, 'dtype': 'bfloat16', 'enable_moe_block': False, 'final_logit_softcapping': 30.0, 'global_head_dim':
+        512, 'head_dim': 256, 'hidden_activation': 'gelu_pytorch_tanh', 'hidden_size': 5376, 'hidden_size_per_layer_input': 0,
+        'intermediate_size': 21504, 'layer_types': {'runs':
         'sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention,sliding_attention*5,full_attention'},
         'max_position_embeddings': 262144, 'model_type': 'gemma4_text', 'num_attention_heads': 32, 'num_global_key_value_heads': 4,
         'num_hidden_layers': 60, 'num_key_value_heads': 16, 'num_kv_shared_layers': 0, 'sliding_window': 1024, 'tie_word_embeddings':
