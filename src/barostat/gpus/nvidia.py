@@ -21,6 +21,11 @@ RUNBOOK_COLUMNS = (
     "ecc.errors.uncorrected.volatile.total",
 )
 """The columns of the runbook's pre-check, in its order: what a table without a header is most likely to be."""
+OWN_COLUMNS = (
+    *("index", "name", "uuid", "memory.used", "memory.total", "utilization.gpu", "power.draw", "power.limit", "temperature.gpu"),
+    *("ecc.errors.uncorrected.volatile.total", "ecc.errors.corrected.volatile.total"),
+)
+"""What we ask for ourselves."""
 
 _HEADER_CELL = re.compile(r"^([a-z_]+(?:[.][a-z_0-9]+)*)(?:\s*\[[^\]]*\])?$")
 _BARE_FIELDS = {"name", "index", "uuid", "pid", "process_name", "timestamp", "count", "gpu_name", "gpu_uuid", "serial", "used_memory"}
@@ -117,11 +122,11 @@ def _canonical(name: str) -> str:
 def guess_columns(cells: Sequence[str]) -> tuple[str, ...] | None:
     """The columns of a row without a header, or None where a guess would not be safe.
 
-    The runbook's own order is tried first, also with utilisation after it and an index before it. Any other order is guessed only
+    The runbook's order is tried first, also with utilisation after it and an index before it, then OWN_COLUMNS. Any other is guessed only
     from cells that carry their unit: two amounts of memory (used, then total), a percentage, a mask, watts.
     """
-    for before, after in ((), ()), ((), ("utilization.gpu",)), (("index",), ()), (("index",), ("utilization.gpu",)):
-        columns = (*before, *RUNBOOK_COLUMNS, *after)
+    runbook = ((), ()), ((), ("utilization.gpu",)), (("index",), ()), (("index",), ("utilization.gpu",))
+    for columns in (*((*before, *RUNBOOK_COLUMNS, *after) for before, after in runbook), OWN_COLUMNS):
         if len(columns) == len(cells) and all(_fits(*pair) for pair in zip(columns, cells, strict=True)):
             return columns
     return _guess_by_unit(cells)
@@ -134,6 +139,8 @@ def _fits(column: str, cell: str) -> bool:
     match column:
         case "name":
             return found is None and not _MASK.match(cell)
+        case "uuid":
+            return cell.startswith(("GPU-", "MIG-"))
         case "clocks_event_reasons.active":
             return bool(_MASK.match(cell))
         case "index":
@@ -142,6 +149,8 @@ def _fits(column: str, cell: str) -> bool:
             return found is not None and found[1] in ("", "mib")
         case "utilization.gpu":
             return found is not None and found[1] in ("", "%") and 0 <= found[0] <= 100
+        case "power.draw" | "power.limit":
+            return found is not None and found[1] in ("", "w")
         case _:
             return found is not None and found[1] == ""
 

@@ -2,7 +2,7 @@
 
 Meaning: --kv-cache-dtype fp8 stores keys and values in one byte each instead of two.
 When: KV pressure or a pool too small, and the quality was checked on your own tasks.
-Not when: the cache is quantised already; on the CPU backend; where an evaluation forbids it.
+Not when: nothing at all is left for the pool; the cache is quantised already; on the CPU backend; where an evaluation forbids it.
 Undo: remove the argument; drain first.
 Proof: the pool logged at start holds about twice the tokens; the evaluation passes.
 Source: vLLM 0.32.0 CacheDType; 0.8.5 is the oldest version whose values were read.
@@ -21,6 +21,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     if situation.variant == "states":
         return NotApplicable(NAME, "the state blocks of a hybrid model do not shrink with it")
+    if situation.variant == "no-blocks":
+        return NotApplicable(NAME, "nothing is left for the pool: smaller tokens leave no more")
     if window.version is None:
         return NotApplicable(NAME, "--kv-cache-dtype fp8 needs vLLM >= 0.8.5, and this engine's version is not known")
     if window.version.before("0.8.5"):

@@ -13,7 +13,7 @@ Source: vLLM 0.32.0 Scheduler.schedule, GPUWorker.determine_available_memory.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, count, last_of
+from barostat.levers._readings import KV_CAUSES, count, detail_of, last_of
 
 NAME = "max-num-batched-tokens"
 MOST = 16_384
@@ -38,6 +38,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(
             NAME, f"--max-num-batched-tokens {target}", f"the steps are full at {count(now)} tokens while prompts wait", True, 30
         )
+    if "Free memory on device" in detail_of(window, "log_gpu_oom_startup"):
+        return NotApplicable(NAME, "the engine compares the card's free memory with its budget before it runs any step")
     slots = window.config.number("max_num_seqs") or 256
     target = max(int(now) // 2, int(slots), 1024)
     if target >= now:

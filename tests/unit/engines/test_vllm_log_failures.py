@@ -381,3 +381,10 @@ def test_an_error_before_the_first_dated_line_is_as_old_as_the_log() -> None:
     found = digest([cut, "ERROR 06-30 13:53:19 [core.py:515] EngineCore failed to start."], source="x")
     now = 1_795_004_800.0
     assert {made.name: made for made in found.signals(now)[""]}["log_gpu_oom_startup"].at == now
+
+
+def test_a_kernel_that_is_not_compiled_is_no_refused_setting() -> None:
+    line = 'RuntimeError: Assertion error (/workspace/deepgemm/csrc/jit/compiler.hpp:234): false and "NVCC compilation failed"'
+    assert "invalid_config" not in {event.kind for event in digest([line], source="x").events}
+    refused = "ValueError: the compilation_config level 9 is unknown"
+    assert "invalid_config" in {event.kind for event in digest([refused], source="x").events}

@@ -45,6 +45,17 @@ def test_headerless_rows(line: str, wanted: tuple[float, float, object, float, o
     assert not card.lost
 
 
+@pytest.mark.parametrize(
+    "cells", ["27497, 81559, 98, 598.34, 700.00, 59, 0, 0", "27497 MiB, 81559 MiB, 98 %, 598.34 W, 700.00 W, 59, 0, 0"]
+)
+def test_our_own_query_reads_without_a_header(cells: str) -> None:
+    output = read("nvidia-smi.csv", f"0, NVIDIA H100 80GB HBM3, GPU-19c862e4-9d7d-a0c6-945e-a3408d530df3, {cells}")
+    assert output.problems == ()
+    (card,) = output.cards
+    assert (card.memory_used_bytes, card.memory_total_bytes) == (27497 * MIB, 81559 * MIB)
+    assert (card.utilization_ratio, card.temperature_c, card.ecc_uncorrected) == (0.98, 59.0, 0.0)
+
+
 def test_a_header_tells_the_columns_in_any_order() -> None:
     text = (
         "utilization.gpu [%], memory.total [MiB], name, index, clocks_throttle_reasons.active, memory.used [MiB], power.draw [W], "

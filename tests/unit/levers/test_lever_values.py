@@ -80,6 +80,11 @@ def test_edge_caps_lie_where_nearly_all_requests_are() -> None:
 def test_the_budget_of_a_step_goes_up_for_prefill_and_is_no_answer_to_kv_pressure() -> None:
     assert proposed(ask("max-num-batched-tokens", "prefill-bound", max_batched_tokens=2048)) == "--max-num-batched-tokens 4096"
     assert refused(ask("max-num-batched-tokens", "prefill-bound", max_batched_tokens=16_384))
+    before = (
+        1.0,
+        "ValueError: Free memory on device cuda:0 (78.66/79.18 GiB) on startup is less than desired GPU memory utilization (0.999)",
+    )
+    assert "before" in refused(ask("max-num-batched-tokens", "gpu-oom", "startup", max_batched_tokens=8192, log_gpu_oom_startup=before))
     assert "KV demand" in refused(ask("max-num-batched-tokens", "kv-preemption-thrash", max_batched_tokens=2048), classic=True)
     assert (
         proposed(ask("max-num-batched-tokens", "gpu-oom", "serving", config={"max_num_batched_tokens": 8192, "max_num_seqs": 256}))
@@ -164,6 +169,7 @@ def test_the_pool_in_bytes_needs_the_pool_and_what_is_free() -> None:
 def test_fp8_where_the_cache_still_has_the_models_precision() -> None:
     assert proposed(ask("kv-cache-dtype-fp8", "kv-preemption-thrash", defaults={"kv_cache_dtype": "auto"})) == "--kv-cache-dtype fp8"
     assert "already" in refused(ask("kv-cache-dtype-fp8", "kv-preemption-thrash", config={"kv_cache_dtype": "fp8_e5m2"}))
+    assert "nothing is left" in refused(ask("kv-cache-dtype-fp8", "kv-pool-too-small", "no-blocks", defaults={"kv_cache_dtype": "auto"}))
     assert "CPU" in refused(ask("kv-cache-dtype-fp8", "kv-preemption-thrash", version="0.32.0+cpu", defaults={"kv_cache_dtype": "auto"}))
     assert "not known" in refused(ask("kv-cache-dtype-fp8", "kv-preemption-thrash", version=None, defaults={"kv_cache_dtype": "auto"}))
 

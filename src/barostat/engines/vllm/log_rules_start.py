@@ -129,7 +129,8 @@ START_RULES: tuple[Rule, ...] = (
                 r"(?:max_num_batched_tokens|max_num_seqs"
                 r"|gpu_memory_utilization|max_model_len|block_size|tensor[_ -]parallel|pipeline[_ -]parallel|data[_ -]parallel"
                 r"|expert[_ -]parallel|world[_ ]size|quantization|kv_cache_dtype|kv cache dtype|dtype|attention backend|speculative"
-                r"|lora_rank|rope_scaling|compilation|chunked prefill|prefix caching|trust_remote_code|distributed_executor_backend"
+                r"|lora_rank|rope_scaling|compilation[_ -]config|chunked prefill|prefix caching|trust_remote_code"
+                r"|distributed_executor_backend"
                 r"|swap_space|chat template|tool-call-parser|reasoning[_ -]parser)"
             ),
             "larger than the (?:total )?number of available GPUs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from barostat.gpus.nvidia import OWN_COLUMNS
 from barostat.io.clock import Clock
 from barostat.io.http import Answer
 from barostat.io.kubernetes.cluster import Cluster, Object
@@ -20,13 +21,9 @@ from barostat.platform.pods import engine_container
 EXPORTERS = "app.kubernetes.io/name=dcgm-exporter", "app=nvidia-dcgm-exporter", "app=dcgm-exporter"
 EXPORTER_PORT = 9400
 TOOL_S = 15.0
-_COLUMNS = (
-    *("index", "name", "uuid", "memory.used", "memory.total", "utilization.gpu", "power.draw", "power.limit", "temperature.gpu"),
-    *("ecc.errors.uncorrected.volatile.total", "ecc.errors.corrected.volatile.total"),
-)
 _NVIDIA = (
     "nvidia-smi",
-    f"--query-gpu={','.join(_COLUMNS)}",
+    f"--query-gpu={','.join(OWN_COLUMNS)}",
     "--format=csv",
 )
 _TOOLS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
