@@ -51,7 +51,7 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
         log_settings=log.settings if log is not None else {},
         metric_settings=settings,
         max_model_len_api=replica.probe.max_model_len if replica.probe is not None else None,
-        gpu=replica.gpu,
+        gpu=replica.gpu or _card_name(replica),
         gpu_memory_gib=replica.gpu_memory_gib,
     )
     around, around_problems = _surroundings(recording, replica)
@@ -165,6 +165,12 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
     if recording.gateway is not None:
         found += recording.gateway.signals(recording.at).values()
     return [item for item in found if item is not None], problems
+
+
+def _card_name(replica: ReplicaRecording) -> str | None:
+    """The card as the vendor's tool or the exporter calls it, None where neither was read."""
+    seen = (card.name for one in replica.gpu_texts for card in read_gpu(one.kind, one.text, replica.name).cards)
+    return next((name for name in seen if name), None)
 
 
 def _own_pids(replica: ReplicaRecording) -> frozenset[int] | None:

@@ -44,7 +44,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     target = max(int(now) // 2, int(slots), 1024)
     if target >= now:
         return NotApplicable(NAME, f"the budget of {count(now)} tokens cannot be lowered below the {count(slots)} slots")
-    return Proposal(NAME, f"--max-num-batched-tokens {target}", f"the activation peak is that of a step of {count(now)} tokens", True, 32)
+    peak = f"the activation peak is that of a step of {count(now)} tokens"
+    if situation.variant == "startup" and window.config.get("model_memory_gib") is None:
+        return Proposal(NAME, f"--max-num-batched-tokens {target}", f"{peak}; no help where the weights do not fit", True, 48)
+    return Proposal(NAME, f"--max-num-batched-tokens {target}", peak, True, 32)
 
 
 LEVER = Lever(NAME, "the token budget of a step", "demand", ("prefill-bound", "gpu-oom", *KV_CAUSES), propose)

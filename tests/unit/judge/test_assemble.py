@@ -6,8 +6,9 @@ import pytest
 
 from barostat.core.diagnosis import ReplicaReport
 from barostat.engines.vllm.logs import LogDigest, digest
+from barostat.judge.assemble import windows
 from barostat.judge.diagnose import diagnose
-from barostat.judge.recording import ProbeResult, Recording, ReplicaRecording, Text
+from barostat.judge.recording import GpuText, ProbeResult, Recording, ReplicaRecording, Text
 
 AT = 1_795_253_041.0
 BANNER = "INFO 11-21 08:00:00 [api_server.py:1] vLLM API server version 0.32.0"
@@ -65,3 +66,28 @@ def test_a_version_that_cannot_be_right_is_said(version: str | None, server: str
     problems = " ".join(report(version=version, probe=probe, log=log("INFO starting")).problems)
     assert words in problems
     assert words or not problems
+
+
+CARD = "0, NVIDIA H100 80GB HBM3, GPU-19c862e4, 74211, 81559, 98, 598.34, 700.00, 59, 0, 0"
+FREE = "INFO 11-21 08:01:00 [gpu_worker.py:1] Free memory on device ({}/{} GiB) on startup. Desired GPU memory utilization is (0.92, 1 GiB)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cards", "seqs", "certain"),
+    [
+        ((FREE.format("78.66", "79.18"),), (), 256, False),
+        ((FREE.format("78.66", "79.18"),), (GpuText(AT, "nvidia-smi.csv", CARD, "gpu.csv"),), 1024, True),
+        ((FREE.format("138.9", "139.8"),), (), 1024, True),
+        ((FREE.format("21.6", "22.03"),), (), 256, True),
+    ],
+)
+def test_the_defaults_are_those_of_the_card_that_was_seen(
+    lines: tuple[str, ...], cards: tuple[GpuText, ...], seqs: int, certain: bool
+) -> None:
+    replica = ReplicaRecording("a", args=("--model", "m"), log=log(BANNER, CORE, *lines), gpu_texts=cards)
+    found, problems = windows(Recording("test", AT, (replica,)), replica)
+    (window,) = found.values()
+    assert not problems
+    value = window.config.get("max_num_seqs")
+    assert value is not None
+    assert (value.value, value.certain) == (seqs, certain)

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.levers.asking import GIB, ask, proposed, refused
 
 from barostat.core.config import ConfigScalar
+from barostat.core.lever import Proposal
 
 LENGTHS: dict[str, float] = {"prompt_tokens_p50": 512, "prompt_tokens_p95": 742, "output_tokens_p50": 512, "output_tokens_p95": 742}
 
@@ -85,6 +86,15 @@ def test_the_budget_of_a_step_goes_up_for_prefill_and_is_no_answer_to_kv_pressur
         "ValueError: Free memory on device cuda:0 (78.66/79.18 GiB) on startup is less than desired GPU memory utilization (0.999)",
     )
     assert "before" in refused(ask("max-num-batched-tokens", "gpu-oom", "startup", max_batched_tokens=8192, log_gpu_oom_startup=before))
+    loading, more_cards, profiling = (
+        ask("max-num-batched-tokens", "gpu-oom", "startup", max_batched_tokens=8192), ask("tensor-parallel-up", "gpu-oom", "startup"),
+        ask("max-num-batched-tokens", "gpu-oom", "startup", max_batched_tokens=8192, config={"model_memory_gib": 15.3}),
+    )  # fmt: skip
+    assert isinstance(loading, Proposal)
+    assert isinstance(more_cards, Proposal)
+    assert isinstance(profiling, Proposal)
+    assert "weights do not fit" in loading.because
+    assert profiling.rank < more_cards.rank < loading.rank
     assert "KV demand" in refused(ask("max-num-batched-tokens", "kv-preemption-thrash", max_batched_tokens=2048), classic=True)
     assert (
         proposed(ask("max-num-batched-tokens", "gpu-oom", "serving", config={"max_num_batched_tokens": 8192, "max_num_seqs": 256}))

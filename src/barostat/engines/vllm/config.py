@@ -169,7 +169,7 @@ def _device(
 ) -> Device:
     text = (version.text if version else "") + str(values["version"].value if "version" in values else "")
     is_cpu = "+cpu" in text or (gpu or "").lower() == "cpu" or "VLLM_CPU_KVCACHE_SPACE" in env
-    return Device(gpu, gib, is_cpu)
+    return Device(gpu, gib or _number(values, "device_memory_gib"), is_cpu)
 
 
 def _add_defaults(values: dict[str, ConfigValue], version: EngineVersion | None, device: Device, seen: bool) -> None:

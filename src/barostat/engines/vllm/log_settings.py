@@ -19,6 +19,7 @@ _WEIGHTS = re.compile(r"(?:Model loading|Loading model weights) took (?P<gib>[\d
 _GRAPHS = re.compile(
     r"Graph capturing finished in \d+ secs?, took (?P<gib>-?[\d.]+) Gi?B|CUDA graph pool memory: (?P<actual>-?[\d.]+) GiB \(actual\)"
 )
+_DEVICE = re.compile(r"Free memory on device(?: \S+)? \([\d.]+/(?P<gib>[\d.]+) GiB\)")
 _BUDGET = re.compile(
     r"[Dd]esired GPU memory utilization is \((?P<util>[\d.]+), |GPU memory utilization \((?P<short>[\d.]+), "
     r"|gpu_memory_utilization \((?P<v0>[\d.]+)\)|current --gpu-memory-utilization=(?P<hint>[\d.]+) is equivalent"
@@ -65,7 +66,8 @@ def settings_in(text: str) -> Settings:
     """Every setting that a start-up line tells, by vLLM's own name. Empty for any other line.
 
     Units: `*_gib` GiB, `kv_cache_size_tokens` and `max_model_len` tokens. Keys beyond vLLM's arguments: version, kv_cache_size_tokens,
-    kv_cache_max_concurrency, available_kv_cache_memory_gib, model_memory_gib, graph_memory_gib, num_gpu_blocks.
+    kv_cache_max_concurrency, available_kv_cache_memory_gib, model_memory_gib, graph_memory_gib, device_memory_gib (of one
+    card), num_gpu_blocks.
     Source: vLLM 0.2 to 0.33, the lines that worker, kv_cache_utils, scheduler and arg_utils print while starting.
     """
     found: Settings = {}
@@ -82,7 +84,12 @@ def settings_in(text: str) -> Settings:
     if "concurrency" in text and (most := _CONCURRENCY.search(text)):
         _put_int(found, "max_model_len", most["maxlen"])
         _put_float(found, "kv_cache_max_concurrency", most["concurrency"])
-    for pattern, name in ((_AVAILABLE, "available_kv_cache_memory_gib"), (_WEIGHTS, "model_memory_gib"), (_GRAPHS, "graph_memory_gib")):
+    for pattern, name in (
+        (_AVAILABLE, "available_kv_cache_memory_gib"),
+        (_WEIGHTS, "model_memory_gib"),
+        (_GRAPHS, "graph_memory_gib"),
+        (_DEVICE, "device_memory_gib"),
+    ):
         if hit := pattern.search(text):
             _put_float(found, name, next(group for group in hit.groups() if group))
     if hit := _BUDGET.search(text):
