@@ -19,7 +19,7 @@ from barostat.kv.architecture import Architecture
 from barostat.kv.build_specs import check_parallelism
 from barostat.kv.deployment import Deployment
 from barostat.kv.estimate import Estimate, exact
-from barostat.kv.memory import FITTED, Footprint, MemoryModel, available_bytes, footprint
+from barostat.kv.memory import FITTED, Footprint, MemoryModel, above_budget, available_bytes, footprint
 from barostat.kv.pool import Layout, Pool, fill, lay_out
 from barostat.kv.quantization import WeightFormat, weight_format
 from barostat.kv.weights import module_bytes, weight_bytes
@@ -129,6 +129,8 @@ def plan(request: PlanRequest) -> CapacityPlan:
     available, per_stage, source_note = _available(request, sized, total, spent)
     if source_note:
         notes.append(source_note)
+    if total is not None and not request.is_cpu and not request.config.number("kv_cache_memory_bytes"):
+        notes += above_budget(total, sized.utilization, spent, request.constants)
     length = sized.flags.max_model_len
     if sized.auto_length:
         length = fill(layout, [int(e.value) for e in per_stage], length).longest_tokens or 1

@@ -32,6 +32,7 @@ class MemoryModel:
     `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the hidden activations.
     `moe_copies`: of the expert activations, kept beside the rest. `state_copies`: of a state layer's projections.
     `tower_bytes`: a multimodal profile on top (`old_`: of V0).
+    `context_bytes`: what a process takes of a card before it allocates anything.
     `single_bytes`, `linked_bytes`, `unlinked_bytes`: non-torch memory on one GPU, on several Hopper or newer data-centre GPUs, on
     several others.
     """
@@ -55,6 +56,7 @@ class MemoryModel:
     graph_moe_bytes: float = 0.7 * GIB
     graph_counted_ratio: float = 0.45
     weights_extra_bytes: float = 0.03 * GIB
+    context_bytes: float = 0.5 * GIB
 
 
 FITTED = MemoryModel()
@@ -226,6 +228,21 @@ def capture_sizes(max_num_seqs: int) -> int:
     largest = min(2 * max_num_seqs, _LARGEST_CAPTURE)
     small = sum(1 for size in (1, 2, 4) if size <= largest)
     return small + min(largest, 248) // 8 + (max(0, largest - 256) // 16 + 1 if largest >= 256 else 0)
+
+
+def above_budget(total: Estimate, utilization: float, parts: Footprint, constants: MemoryModel = FITTED) -> list[str]:
+    """What the engine needs of the card beside its budget and does not find there, as sentences."""
+    above = total.value * (1 - utilization)
+    asked = f"--gpu-memory-utilization {utilization:g} leaves {gib(above)} of a card"
+    if above < constants.context_bytes:
+        most = 1 - constants.context_bytes / total.value
+        return [f"{asked}, and the engine's context alone takes about {gib(constants.context_bytes)}: it refuses to start above {most:.3f}"]
+    on_top = Estimate("none", 0.0, 0.0, 0.0, "") if parts.graphs_counted else parts.graphs
+    if above - constants.context_bytes >= on_top.low:
+        return []
+    most = 1 - (constants.context_bytes + on_top.value) / total.value
+    taken = f"beside the context of about {gib(constants.context_bytes)} the graphs take about {gib(on_top.value)} there in this version"
+    return [f"{asked}, and {taken}: out of memory while they are captured is likely above {most:.2f}"]
 
 
 def available_bytes(total: Estimate, utilization: float, parts: Footprint) -> list[Estimate]:

@@ -11,7 +11,8 @@ from barostat.catalog.models import close_names, find_model, model_names
 from barostat.core.units import GIB, parse_size_bytes
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
-from barostat.kv.memory import FITTED, activations, available_bytes, capture_sizes, footprint, graphs
+from barostat.kv.estimate import exact
+from barostat.kv.memory import FITTED, above_budget, activations, available_bytes, capture_sizes, footprint, graphs
 from barostat.kv.model_runner import takes_v2
 from barostat.kv.quantization import weight_format
 from barostat.kv.read_architecture import read_architecture
@@ -135,6 +136,20 @@ def test_graphs_are_charged_since_0_20_and_not_at_all_when_eager() -> None:
     assert before.graphs.value / GIB == pytest.approx(0.91, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("utilization", "version", "says"),
+    [
+        (0.92, "0.26.0", ""), (0.99, "0.26.0", "likely above 0.98"), (0.99, "0.29.0", ""), (0.999, "0.29.0", "refuses to start above 0.99"),
+    ],
+)  # fmt: skip
+def test_what_lies_above_the_budget_must_be_free(utilization: float, version: str, says: str) -> None:
+    llama = model("meta-llama/Llama-3.1-8B-Instruct")
+    parts = footprint(llama, flags(version, v2_runner=True), weight_format({}, {}, None, "bfloat16"), 9.0, eager=False)
+    said = " ".join(above_budget(exact("memory", 79.18 * GIB, "log"), utilization, parts))
+    assert says in said
+    assert bool(says) is bool(said)
+
+
 def test_more_slots_need_more_graph_sizes() -> None:
     assert [capture_sizes(seqs) for seqs in (1, 4, 16, 128, 256, 1024)] == sorted(
         capture_sizes(seqs) for seqs in (1, 4, 16, 128, 256, 1024)
@@ -145,8 +160,6 @@ def test_more_slots_need_more_graph_sizes() -> None:
 def test_what_is_left_is_the_budget_less_the_parts() -> None:
     card = find_card("NVIDIA H100 80GB HBM3")
     assert card is not None
-    from barostat.kv.estimate import exact
-
     llama = model("meta-llama/Llama-3.1-8B-Instruct")
     parts = footprint(llama, flags("0.19.0"), weight_format({}, {}, None, "bfloat16"), 9.0, eager=False)
     left = available_bytes(exact("memory", 79.19 * GIB, "log"), 0.95, parts)[0]
