@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("real_vllm")
 
 def test_host_memory_limit_ends_in_a_genuine_oom_kill(space: Workspace, tmp_path: Path) -> None:
     space.apply(workloads.vllm(memory="700Mi"))
-    pod = space.pod("app=vllm", lambda pod: bool(pod.last_end), within_s=90)
+    pod = space.pod("app=vllm", lambda pod: bool(pod.last_end), within_s=240)
     assert (pod.last_end["reason"], pod.last_end["exitCode"]) == ("OOMKilled", 137)
     _is_named(space, tmp_path, "host-oom", "cgroup")
 
