@@ -3,7 +3,7 @@
     with virtual_time() as run:
         found = run(what())
 
-For code that waits by asyncio and reads `time.monotonic`, and does no input or output of its own.
+For code that waits by asyncio and reads `time.monotonic` or `time.time`, and does no input or output of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from unittest.mock import patch
 
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]
+WALL_S = 1_790_000_000.0
+"""Unix seconds when its steady clock would read 0."""
 
 
 class _Clock:
@@ -61,5 +63,5 @@ class _Selector(selectors.BaseSelector):
 def virtual_time() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
     """What runs a coroutine, as asyncio.run does, on a clock of its own."""
     clock = _Clock()
-    with patch.object(time, "monotonic", clock):
+    with patch.object(time, "monotonic", clock), patch.object(time, "time", lambda: WALL_S + clock()):
         yield lambda what: asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(_Selector(clock))).run(what)
