@@ -21,7 +21,7 @@ from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
 from barostat.engines.vllm.config import resolve
 from barostat.judge.plan import PlanRequest
-from barostat.kv.architecture import Architecture, State
+from barostat.kv.architecture import Architecture
 from barostat.kv.read_architecture import read_architecture
 
 NEWEST, OLD = "0.33.0", "0.6.6"
@@ -144,9 +144,8 @@ def model_of(row: dict[str, Any], configs: Path) -> Architecture:
 def assumes_prefix_caching(row: dict[str, Any], model: Architecture, version: EngineVersion) -> bool:
     """True for a hybrid of 0.20 to 0.27 whose flags are not stated in full and do not mention prefix caching."""
     said = json.dumps(row.get("other_flags") or "")
-    states = any(isinstance(cache, State) for layer in model.layers for cache in layer)
     unsaid = not row.get("complete") and "prefix" not in said
-    return states and unsaid and version.at_least("0.20.0") and version.before("0.28.0")
+    return model.keeps_state and unsaid and version.at_least("0.20.0") and version.before("0.28.0")
 
 
 def request_of(row: dict[str, Any], configs: Path) -> PlanRequest:

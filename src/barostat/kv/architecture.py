@@ -132,6 +132,11 @@ class Architecture:
         return kinds == {True, False}
 
     @property
+    def keeps_state(self) -> bool:
+        """True if any layer keeps a state."""
+        return any(isinstance(cache, State) for layer in self.layers for cache in layer)
+
+    @property
     def uses_mla(self) -> bool:
         """True if any layer keeps a latent."""
         return any(isinstance(cache, Latent | Compressed) for layer in self.layers for cache in layer)

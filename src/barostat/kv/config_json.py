@@ -93,6 +93,11 @@ class ConfigJson:
         return found if isinstance(found, dict) else {}
 
     @property
+    def has_experts(self) -> bool:
+        """True for a mixture of experts."""
+        return self.integer("num_experts", 0) > 1
+
+    @property
     def architecture(self) -> str:
         """The class the checkpoint was saved from, or an empty text."""
         for config in (self.whole, self.text):

@@ -142,7 +142,7 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel, 
         compiler = model.vocab_size / flags.tp * model.hidden_size * item_bytes(flags.dtype) + 2 * one_hidden
     forward = constants.forward_ffn * one_ffn + constants.forward_hidden * one_hidden
     experts = 0.0
-    if config.integer("num_experts", 0) > 1:
+    if config.has_experts:
         chosen = max(1, config.integer("num_experts_per_tok", 1))
         inner = config.integer("moe_intermediate_size", 0) or config.integer("intermediate_size", 0)
         tokens = flags.max_num_batched_tokens * chosen * item_bytes(flags.dtype)
@@ -207,7 +207,7 @@ def graphs(model: Architecture, flags: Deployment, eager: bool, constants: Memor
     config = ConfigJson(model.text, model.config, "config.json")
     layers = len(model.layers) / flags.pp
     taken = constants.graph_base_bytes + constants.graph_layer_bytes * layers
-    taken += constants.graph_moe_bytes if config.integer("num_experts", 0) > 1 else 0.0
+    taken += constants.graph_moe_bytes if config.has_experts else 0.0
     sizes = capture_sizes(flags.max_num_seqs)
     taken *= sizes / capture_sizes(_LARGEST_CAPTURE)
     if not _counts_graphs(flags):

@@ -6,7 +6,7 @@ Source: vLLM 0.20.0 to 0.33.0, VllmConfig.use_v2_model_runner.
 from __future__ import annotations
 
 from barostat.core.version import EngineVersion
-from barostat.kv.architecture import Architecture, State
+from barostat.kv.architecture import Architecture
 from barostat.kv.config_json import ConfigJson
 
 _NAMED = (
@@ -31,6 +31,5 @@ def takes_v2(model: Architecture, version: EngineVersion, method: str) -> bool:
         return drafts
     if any(model.name in names and version.at_least(since) for since, names in _NAMED):
         return True
-    keeps_state = any(isinstance(cache, State) for layer in model.layers for cache in layer)
-    has_experts = ConfigJson(model.text, model.config, "config.json").integer("num_experts", 0) > 1
-    return version.at_least(_PLAIN_SINCE) and not keeps_state and not has_experts
+    has_experts = ConfigJson(model.text, model.config, "config.json").has_experts
+    return version.at_least(_PLAIN_SINCE) and not model.keeps_state and not has_experts

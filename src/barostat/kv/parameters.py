@@ -174,7 +174,7 @@ def _key_dim(cache: State) -> int:
 
 def _moe_layers(config: ConfigJson, layers: int) -> list[bool]:
     """Which layers' feed-forward is a mixture of experts."""
-    if config.integer("num_experts", 0) <= 1:
+    if not config.has_experts:
         return [False] * layers
     everywhere = range(layers)
     types = [str(kind) for kind in config.listed("mlp_layer_types")]
