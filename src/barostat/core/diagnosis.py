@@ -55,8 +55,8 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
-class RuledOut:
-    """A plausible cause that it is not, and the evidence that says so."""
+class OtherCause:
+    """A cause that is not named, and why."""
 
     cause: CauseName
     because: str
@@ -116,7 +116,10 @@ class ReplicaReport:
     rests_on: tuple[str, ...] = ()
     """Names of the symptoms that carry the diagnosis, strongest first."""
     contributing: tuple[str, ...] = ()
-    ruled_out: tuple[RuledOut, ...] = ()
+    ruled_out: tuple[OtherCause, ...] = ()
+    """What it is not, and the evidence that says so."""
+    not_ruled_out: tuple[OtherCause, ...] = ()
+    """What would be named instead if it was there, which cannot be told."""
     missing: tuple[str, ...] = ()
     next: tuple[NextStep, ...] = ()
     not_advised: tuple[NextStep, ...] = ()

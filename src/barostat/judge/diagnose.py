@@ -9,9 +9,9 @@ from barostat.core.diagnosis import (
     CauseName,
     Diagnosis,
     Forecast,
+    OtherCause,
     ReplicaReport,
     Report,
-    RuledOut,
     Severity,
     SymptomFinding,
 )
@@ -36,9 +36,9 @@ SURE_ENOUGH = 0.45
 DEATHS = ("engine-died", "unclassified-error", "gpu-program-error", "process-ended", "health-failing", "crash-looping", "endpoint-silent")
 HARMS = ("timeouts-and-5xx", "requests-waiting", "slow-decode", "tail-latency-up", "throughput-falling", "queue-rejections", "restarts")
 FIRST_LOAD_RANK = 30
+"""Causes below this rank are failures (a dead card, a refused start), from it on load."""
 ENDS = ("log_engine_dead", "log_gpu_program_error")
 """Lines of the current life after which no engine serves."""
-"""Causes below this rank are failures (a dead card, a refused start), from it on load."""
 
 
 def diagnose(recording: Recording) -> Report:
@@ -91,7 +91,8 @@ def judge_window(window: Window) -> ReplicaReport:
     diagnosis = replace(diagnosis, trigger=trigger(case, diagnosis.cause))
     steps, refused, crashed = next_steps(diagnosis.cause, diagnosis.variant, window)
     open_causes = [judgement for _, judgement in judged.values() if isinstance(judgement, Open)]
-    lacking = [name for judgement in open_causes for name in judgement.missing]
+    had_log = any(name.startswith("log_") for name in window.signals)
+    lacking = [name for judgement in open_causes for name in judgement.missing if not (had_log and name.startswith("log_"))]
     broken = [f"symptom {name}: {v.why}" for name, v in verdicts.items() if isinstance(v, Unknown) and v.crashed]
     return ReplicaReport(
         name=window.replica,
@@ -102,6 +103,7 @@ def judge_window(window: Window) -> ReplicaReport:
         rests_on=tuple(dict.fromkeys(rests_on)),
         contributing=_contributing(judged, diagnosis.cause),
         ruled_out=_ruled_out(judged, diagnosis.cause),
+        not_ruled_out=_not_ruled_out(judged, diagnosis.cause),
         missing=wanted(lacking),
         next=steps,
         not_advised=refused,
@@ -152,7 +154,7 @@ def _contributing(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseN
     return tuple(f"{name}: {_sentence(claim.summary)}" for _, name, claim in sorted(others, key=lambda entry: (entry[0], entry[1])))
 
 
-def _ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[RuledOut, ...]:
+def _ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[OtherCause, ...]:
     """Every cause that the evidence clears, in the order in which one would think of them."""
     cleared = [
         (rank, name, judgement.because)
@@ -162,7 +164,15 @@ def _ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName
     # Beside a failure one thinks of other failures first, beside pressure of other pressure; a sick card looks like pressure.
     failed = chosen in judged and judged[chosen][0] < FIRST_LOAD_RANK and chosen != "node-fault"
     plausible = sorted(cleared, key=lambda entry: ((entry[0] < FIRST_LOAD_RANK) is not failed, entry[0], entry[1]))
-    return tuple(RuledOut(name, because) for _, name, because in plausible if because)
+    return tuple(OtherCause(name, because) for _, name, because in plausible if because)
+
+
+def _not_ruled_out(judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName) -> tuple[OtherCause, ...]:
+    """Kinds of load that come before the chosen one and that nothing clears; nothing where none is chosen, or all is well."""
+    if chosen == "unknown" or chosen.startswith("healthy"):
+        return ()
+    found = sorted((rank, name, judgement.why) for name, (rank, judgement) in judged.items() if isinstance(judgement, Open))
+    return tuple(OtherCause(name, why) for rank, name, why in found if FIRST_LOAD_RANK <= rank < judged[chosen][0])
 
 
 def _reading_order(verdicts: Mapping[str, Verdict], rests_on: tuple[str, ...]) -> list[str]:

@@ -66,6 +66,7 @@ def replica_html(replica: ReplicaReport, window: Window | None, marks: tuple[tup
         _list("What to do, in order", [_step(step) for step in replica.next], "ol"),
         _list("What to leave", [f"<b>{escape(step.lever)}</b>: {escape(step.because)}" for step in replica.not_advised]),
         _list("Why not the others", [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.ruled_out]),
+        _list("Not ruled out", [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.not_ruled_out]),
         _list("Contributing", [escape(text) for text in replica.contributing]),
         _list("Also seen", [_finding(finding) for finding in present if finding not in carrying]),
         _list("What would tell more", [escape(text) for text in replica.missing]),

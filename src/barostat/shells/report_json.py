@@ -34,6 +34,7 @@ def _replica(replica: ReplicaReport) -> dict[str, Any]:
         "restsOn": list(replica.rests_on),
         "contributing": list(replica.contributing),
         "ruledOut": [{"cause": item.cause, "because": item.because} for item in replica.ruled_out],
+        "notRuledOut": [{"cause": item.cause, "because": item.because} for item in replica.not_ruled_out],
         "symptoms": [_symptom(finding) for finding in replica.symptoms],
         "missing": list(replica.missing),
         "next": [_step(step) for step in replica.next],

@@ -39,6 +39,7 @@ def _replica(replica: ReplicaReport) -> list[str]:
     lines += _list("Evidence", [f"**{n}**: {v.because}" + "".join(f"\n  - {evidence_words(e)}" for e in v.evidence) for n, v in present])
     lines += _list("Contributing", list(replica.contributing))
     lines += _list("Ruled out", [f"**{item.cause}**: {item.because}" for item in replica.ruled_out])
+    lines += _list("Not ruled out", [f"**{item.cause}**: {item.because}" for item in replica.not_ruled_out])
     lines += _list("Next", [f"`{s.change}` ({'restart' if s.restarts else 'live'}): {s.because}" for s in replica.next], numbered=True)
     lines += _list("Leave alone", [f"**{step.lever}**: {step.because}" for step in replica.not_advised])
     lines += _list("Would have helped", list(replica.missing))

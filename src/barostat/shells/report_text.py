@@ -117,6 +117,7 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
         parts += _section("Also", [Text(text) for text in replica.contributing])
     cut = replica.ruled_out if wide else replica.ruled_out[:SHORT_RULED_OUT]
     parts += _section("Not", [Text.assemble((item.cause, "bold"), f": {item.because}") for item in cut])
+    parts += _section("Perhaps", [Text.assemble((item.cause, "bold"), f": {item.because}") for item in replica.not_ruled_out])
     steps = replica.next if wide else replica.next[:SHORT_NEXT]
     parts += _section(
         "Next",

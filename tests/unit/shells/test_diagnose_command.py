@@ -91,6 +91,29 @@ def test_the_contract_has_its_keys(thrashing: Path, capsys: pytest.CaptureFixtur
     assert {item["cause"] for item in replica["ruledOut"]}.isdisjoint({replica["diagnosis"]["cause"]})
 
 
+STATISTICS = (
+    "INFO 11-21 09:00:{second:02d} [loggers.py:273] Engine 000: Avg prompt throughput: 480.0 tokens/s, Avg generation throughput: "
+    "460.0 tokens/s, Running: 56 reqs, Waiting: 71 reqs, GPU KV cache usage: 98.5%, Prefix cache hit rate: 0.0%\n"
+)
+
+
+@pytest.mark.parametrize("form", ["table", "md", "json", "html"])
+def test_what_a_log_does_not_count_is_not_ruled_out(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full pool and a queue before it: whether what runs is thrown out again is in no line of it."""
+    log = tmp_path / "engine.log"
+    start = "INFO 11-21 08:59:00 [api_server.py:1] vLLM API server version 0.26.0\n"
+    log.write_text(start + "".join(STATISTICS.format(second=second) for second in range(0, 60, 10)))
+    assert main(["diagnose", "--log", str(log), "-o", form]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    if form != "json":
+        assert "preemptions were not measured; two scrapes of /metrics would count them" in told
+        return
+    (replica,) = json.loads(told)["replicas"]
+    assert replica["diagnosis"]["cause"] == "kv-admission-queueing"
+    assert [item["cause"] for item in replica["notRuledOut"]] == ["kv-preemption-thrash"]
+    assert not [text for text in replica["missing"] if text.startswith("the engine's log")]
+
+
 @pytest.mark.parametrize("form", ["table", "wide", "md", "yaml"])
 def test_every_form_names_the_cause(form: str, thrashing: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "--bundle", str(thrashing), "-o", form]) == 1

@@ -42,7 +42,7 @@ def judge(case: Case) -> Judgement:
         return Cleared(f"preemptions are too few to matter: {case.because('preemptions')}")
     if case.absent("kv-usage-pinned"):
         return Cleared(case.because("kv-usage-pinned"))
-    return Open("preemptions were not measured", case.missing("preemptions", "kv-usage-pinned"))
+    return Open("preemptions were not measured; two scrapes of /metrics would count them", case.missing("preemptions", "kv-usage-pinned"))
 
 
 CAUSE = Cause("kv-preemption-thrash", "KV pool too small for the running set: preempting and recomputing", 30, judge)
