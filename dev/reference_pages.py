@@ -63,11 +63,12 @@ def levers_page() -> str:
         if hasattr(module := importlib.import_module(f"{levers_package.__name__}.{found.name}"), "LEVER")
     }
     parts = [
-        _page(lever.name, lever.title, docs[lever.name], f"Side: {lever.side}. For: {', '.join(lever.causes)}.\n\n")
+        _page(lever.name, lever.title, docs[lever.name], f"Side: {lever.side}. Weighed for: {', '.join(lever.causes)}.\n\n")
         for lever in sorted(levers(), key=lambda lever: lever.name)
     ]
     said = (
-        "What a diagnosis may propose. `barostat mitigate` carries out those that change a Deployment, and writes caps at the edge into "
+        "What a diagnosis weighs for each of the causes named, and proposes, leaves out, or advises against with the reason. "
+        "`barostat mitigate` carries out those that change a Deployment, and writes caps at the edge into "
         "the limits file."
     )
     return NOTE + f"# Levers\n\n{said}\n\n" + "\n".join(parts)

@@ -29,6 +29,8 @@ CauseName = Literal[
 CAUSES: tuple[CauseName, ...] = get_args(CauseName)
 NOTHING_WRONG: tuple[CauseName, ...] = ("healthy-busy", "healthy-idle", "unknown")
 """What is said where nothing was found: nobody is harmed, or it cannot be told."""
+KV_CAUSES: tuple[CauseName, ...] = ("kv-preemption-thrash", "kv-admission-queueing")
+"""The pool is what is short."""
 
 VARIANTS: dict[CauseName, tuple[str, ...]] = {
     "host-bound": ("cpu", "tokenizer", "api-server"),

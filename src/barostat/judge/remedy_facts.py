@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from barostat.catalog.vllm_flags import FLAGS, canonical_name, known_flag
 from barostat.core.change import Change
-from barostat.core.diagnosis import CauseName
+from barostat.core.diagnosis import KV_CAUSES, CauseName
 from barostat.core.limits import RemedyLimits
 from barostat.core.window import Window
+from barostat.engines.vllm.config import read_value
 from barostat.judge.asked_lever import known_argument
 from barostat.judge.remedy_change import digest, separable
 from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision, is_stuck, since_of_revision
@@ -20,6 +21,8 @@ from barostat.remedy.plan import ROLLBACK, Plan
 from barostat.remedy.precheck import Facts
 from barostat.remedy.state import State
 
+_LESS_IS_WORSE = ("gpu_memory_utilization", "num_gpu_blocks_override", "kv_cache_memory_bytes", "tensor_parallel_size", "watermark")
+_MORE_IS_WORSE = ("max_model_len", "max_num_seqs", "max_num_active_seqs")
 CHANGES_PER_HOUR = 2
 BURN_WINDOW_S = 7200.0
 CLAIM, PATCHED, ENDED = "barostat.dev/claim", "barostat.dev/patched", "barostat.dev/ended"
@@ -90,6 +93,8 @@ def fits(plan: Plan, window: Window) -> bool:
     if lever is not None and plan.cause not in lever.causes:
         return False
     change, undoes = plan.change, plan.lever == ROLLBACK
+    if plan.asked_for and plan.cause in KV_CAUSES and wrong_way(change, window):
+        return False
     if change.kind == "environment":
         return True
     if change.kind not in ("argument", "config-file"):
@@ -98,6 +103,24 @@ def fits(plan: Plan, window: Window) -> bool:
         return True
     name = canonical_name(change.name)
     return known_flag(name, window.version) != "absent" if name in FLAGS else undoes or known_argument(change.name)
+
+
+def wrong_way(change: Change, window: Window) -> bool:
+    """True if it makes KV pressure worse whatever else it does: a smaller pool, longer requests or more of them at once."""
+    name = canonical_name(change.name)
+    block, pool = window.fresh("block_size_tokens"), window.fresh("kv_pool_tokens")
+    now = _number(name, change.former) if change.former is not None else window.config.number(name)
+    if name == "num_gpu_blocks_override" and block is not None and pool is not None:
+        now = pool.last / block.last
+    wanted = _number(name, change.value)
+    if change.kind not in ("argument", "config-file") or now is None or wanted is None:
+        return False
+    return (name in _LESS_IS_WORSE and wanted < now) or (name in _MORE_IS_WORSE and wanted > now)
+
+
+def _number(name: str, written: str | None) -> float | None:
+    found = read_value(name, written) if written is not None else None
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
 def rollout_age_s(seen: Seen) -> float:

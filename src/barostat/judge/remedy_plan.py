@@ -15,6 +15,7 @@ from barostat.core.change import Change
 from barostat.core.diagnosis import NextStep, ReplicaReport
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits, contradictions
 from barostat.core.window import Window
+from barostat.engines.vllm.config import read_value
 from barostat.judge.asked_lever import LIMITS, asked_lever
 from barostat.judge.flag_surgery import NotChanged
 from barostat.judge.fleet import badness
@@ -23,10 +24,10 @@ from barostat.judge.remedy_facts import ENDED, spare_place, worse_before
 from barostat.judge.remedy_forecast import TRIED, best
 from barostat.judge.remedy_promise import promise, promise_of_rollback
 from barostat.judge.remedy_scene import Seen, former_revision, is_stuck, revisions
-from barostat.platform.objects import mapping, name_of, text
+from barostat.platform.objects import mapping, name_of, text, value
 from barostat.platform.placing import rollout_complete
 from barostat.platform.pods import engine_container
-from barostat.remedy.plan import ROLLBACK, Autonomy, Bounds, Plan, Strategy, Target, taking_back
+from barostat.remedy.plan import ASKED_FOR, ROLLBACK, Autonomy, Bounds, Plan, Strategy, Target, taking_back
 from barostat.remedy.state import State
 from barostat.twin.summary import Slo
 
@@ -71,8 +72,11 @@ def plan_for(seen: Seen, wish: Wish, limits: ServingLimits | None, earlier: Sequ
         for replica in seen.report.replicas
         if not replica.diagnosis.cause.startswith("healthy") and replica.diagnosis.cause != "unknown"
     ]
+    if not seen.report.replicas:
+        wanted = "no replica is asked for" if seen.replicas == 0 else f"none of its pods ({seen.replicas} are asked for) is a vLLM"
+        return NoPlan(f"nothing to look at: {wanted}")
     if not sick:
-        causes = ", ".join(sorted({replica.diagnosis.cause for replica in seen.report.replicas})) or "nothing"
+        causes = ", ".join(sorted({replica.diagnosis.cause for replica in seen.report.replicas}))
         return NoPlan(f"no cause to act on was found: {causes}")
     worst = max(sick, key=lambda replica: badness(replica.diagnosis))
     if worst.name not in windows:
@@ -183,9 +187,9 @@ def _asked(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
     asked = asked_lever(wish.lever)
     name, value = asked.name, asked.value
     if asked.kind == "limits":
-        return name, Change("limits", LIMITS[name], None, value), "asked for; it works where a gateway holds it", ()
+        return name, Change("limits", LIMITS[name], None, value), f"{ASKED_FOR}; it works where a gateway holds it", ()
     if asked.kind == "replicas":
-        return "scale-out", Change("replicas", "replicas", str(seen.replicas), value), "asked for", ()
+        return "scale-out", Change("replicas", "replicas", str(seen.replicas), value), ASKED_FOR, ()
     step = next((step for step in worst.next if step.lever == name), None)
     if asked.kind in ("lever", "memory"):
         change = _change(seen, step) if step is not None else None
@@ -193,10 +197,28 @@ def _asked(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
             return NoPlan(f"the lever {name} is not among the next steps for {worst.diagnosis.cause}")
         if isinstance(change, NotChanged):
             return NoPlan(f"{step.change}: {change.why}")
-        return (name, change, step.because, ()) if value is None else (name, replace(change, value=value), "asked for", ())
+        return (name, change, step.because, ()) if value is None else (name, replace(change, value=value), ASKED_FOR, ())
     config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
     made = asked_for(name if asked.kind == "environment" else f"--{name}", value, seen.template, config_maps)
-    return NoPlan(f"{wish.lever}: {made.why}") if isinstance(made, NotChanged) else (name, made, "asked for", ())
+    if isinstance(made, NotChanged):
+        return NoPlan(f"{wish.lever}: {made.why}")
+    if refused := would_not_start(made, seen.windows().get(worst.name)):
+        return NoPlan(f"{wish.lever}: {refused}")
+    advice = next((step.because for step in worst.not_advised if step.lever == name), "")
+    return name, made, f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR, ()
+
+
+def would_not_start(change: Change, window: Window | None) -> str:
+    """Why vLLM would refuse to start with it; empty where nothing says so. Source: vLLM 0.32.0 SchedulerConfig.verify_max_model_len."""
+    name = canonical_name(change.name)
+    wanted = read_value(name, change.value or "")
+    if window is None or isinstance(wanted, bool | str) or wanted is None:
+        return ""
+    slots = wanted if name == "max_num_seqs" else window.config.number("max_num_seqs")
+    budget = wanted if name == "max_num_batched_tokens" else window.config.number("max_num_batched_tokens")
+    if name not in ("max_num_seqs", "max_num_batched_tokens") or slots is None or budget is None or slots <= budget:
+        return ""
+    return f"vLLM refuses to start where --max-num-batched-tokens ({budget:.0f}) is below --max-num-seqs ({slots:.0f})"
 
 
 def _change(seen: Seen, step: NextStep) -> Change | NotChanged:
@@ -241,7 +263,9 @@ def _strategy(seen: Seen, wish: Wish, change: Change, serving: int, remedy: Reme
     if change.kind == "revision" and is_stuck(seen.home, seen.lists.get("replicasets", []), done):
         return "stuck-rollout"
     if not done:
-        return NoPlan("a rollout is under way or paused: let it end, or undo it (--lever undo-rollout, where none of its replicas serves)")
+        if value(seen.home, "spec", "paused") is True:
+            return NoPlan(f"rollouts of it are paused: kubectl rollout resume deploy/{name_of(seen.home)} first")
+        return NoPlan("a rollout is under way: let it end, or undo it (--lever undo-rollout, where none of its replicas serves)")
     floor = remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
     kept = min(serving, seen.replicas - 1)
     place = spare_place(seen)
@@ -261,23 +285,23 @@ def _strategy(seen: Seen, wish: Wish, change: Change, serving: int, remedy: Reme
     return "spare"
 
 
-def limits_after(plan: Plan, replica: ReplicaReport, window: Window, held: ServingLimits | None) -> Mapping[str, str]:
-    """The numbers for the limits file, by path: the change itself, the pool where it stays what it was, what the edge should hold."""
-    found: dict[str, str] = {}
+def limits_after(plan: Plan, replica: ReplicaReport, window: Window, held: ServingLimits | None) -> Mapping[str, tuple[str, str]]:
+    """(number, why) for the limits file, by path: the change itself, the pool where it stays what it was, what the edge should hold."""
+    found: dict[str, tuple[str, str]] = {}
     if plan.change.kind in ("argument", "config-file") and plan.change.value is not None:
         words = plan.change.name.lstrip("-").split("-")
-        found["spec.engine." + words[0] + "".join(word.capitalize() for word in words[1:])] = plan.change.value
+        found["spec.engine." + words[0] + "".join(word.capitalize() for word in words[1:])] = plan.change.value, plan.because
     if plan.change.kind == "limits" and plan.change.value is not None:
-        found[f"spec.{plan.change.name}"] = plan.change.value
+        found[f"spec.{plan.change.name}"] = plan.change.value, plan.because
     for step in replica.next:
         change = change_of(step, {}, replicas=1, config_maps={}, revision=None) if step.lever.startswith("edge-") else None
         if isinstance(change, Change) and change.kind == "limits" and change.value is not None and held is None:
-            found.setdefault(f"spec.{change.name}", change.value)
+            found.setdefault(f"spec.{change.name}", (change.value, step.because))
     pool, block = window.fresh("kv_pool_tokens"), window.fresh("block_size_tokens")
     if held is None and pool is not None and (plan.change.kind == "limits" or canonical_name(plan.change.name) in _POOL_STAYS):
-        found["spec.capacity.kvCacheTokens"] = f"{pool.last:.0f}"
+        found["spec.capacity.kvCacheTokens"] = f"{pool.last:.0f}", f"as {replica.name} reported it"
         if block is not None:
-            found["spec.capacity.blockSize"] = f"{block.last:.0f}"
+            found["spec.capacity.blockSize"] = f"{block.last:.0f}", f"as {replica.name} reported it"
     return found
 
 

@@ -7,11 +7,9 @@ import re
 
 from barostat.catalog.vllm_flags import FLAGS, has_flag
 from barostat.core.config import ConfigValue
-from barostat.core.diagnosis import CauseName
 from barostat.core.lever import NotApplicable, Situation
 from barostat.core.window import Window
 
-KV_CAUSES: tuple[CauseName, ...] = ("kv-preemption-thrash", "kv-admission-queueing")
 GIB = 1024**3
 # 90th and 95th percentile of a normal distribution, in standard deviations.
 _P90_OVER_P95 = 1.2816 / 1.6449

@@ -10,8 +10,9 @@ Source: vLLM 0.33.0 kv_cache_planning (override).
 
 from __future__ import annotations
 
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, count, given, setting
+from barostat.levers._readings import count, given, setting
 
 NAME = "blocks-override-off"
 

@@ -11,8 +11,9 @@ Source: vLLM 0.8.0 EngineArgs; 0.11.1 is the first that lets it be switched off 
 from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, lacks, setting
+from barostat.levers._readings import lacks, setting
 
 NAME = "chunked-prefill-on"
 

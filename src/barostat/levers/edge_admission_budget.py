@@ -10,8 +10,9 @@ Source: vLLM 0.33.0 KVCacheManager.allocate_slots: output growth is never reserv
 
 from __future__ import annotations
 
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, count, last_of, round_down_tokens
+from barostat.levers._readings import count, last_of, round_down_tokens
 
 NAME = "edge-admission-budget"
 SHARE = 0.9

@@ -10,8 +10,9 @@ Source: vLLM 0.33.0 Scheduler: max_tokens reserves nothing, it bounds growth; wi
 
 from __future__ import annotations
 
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, count, last_of, round_up_tokens
+from barostat.levers._readings import count, last_of, round_up_tokens
 
 NAME = "edge-output-cap"
 

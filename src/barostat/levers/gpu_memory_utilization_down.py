@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 
 from barostat.catalog.vllm_behaviours import behaves
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import GIB, KV_CAUSES, detail_of, how_sure, is_cpu, last_of, number_in, setting
+from barostat.levers._readings import GIB, detail_of, how_sure, is_cpu, last_of, number_in, setting
 
 NAME = "gpu-memory-utilization-down"
 

@@ -13,8 +13,9 @@ Source: vLLM 0.33.0 GPUWorker.determine_available_memory; since 0.20.0 graphs ar
 from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import GIB, KV_CAUSES, given, how_sure, is_cpu, last_of, setting
+from barostat.levers._readings import GIB, given, how_sure, is_cpu, last_of, setting
 
 NAME = "gpu-memory-utilization-up"
 MOST = 0.95

@@ -10,8 +10,9 @@ Source: vLLM 0.32.0 CacheDType; 0.8.5 is the oldest version whose values were re
 
 from __future__ import annotations
 
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, count, given, is_cpu, last_of, setting
+from barostat.levers._readings import count, given, is_cpu, last_of, setting
 
 NAME = "kv-cache-dtype-fp8"
 

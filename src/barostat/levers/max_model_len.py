@@ -12,8 +12,9 @@ Source: vLLM 0.33.0 kv_cache_planning (start-up check); 0.14.0 for `auto`.
 from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, count, detail_of, number_in
+from barostat.levers._readings import count, detail_of, number_in
 
 NAME = "max-model-len"
 

@@ -12,8 +12,9 @@ Source: vLLM 0.32.0 Scheduler.schedule, GPUWorker.determine_available_memory.
 
 from __future__ import annotations
 
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, count, detail_of, last_of
+from barostat.levers._readings import count, detail_of, last_of
 
 NAME = "max-num-batched-tokens"
 MOST = 16_384

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, achieved_running, last_of, mean_of, workload_words
+from barostat.levers._readings import achieved_running, last_of, mean_of, workload_words
 
 NAME = "scale-out"
 

@@ -11,8 +11,8 @@ Source: vLLM 0.16.0 EngineCore (num_cpu_blocks = 0); 0.18.0 EngineArgs (the argu
 from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES
 
 NAME = "swap-space"
 

@@ -12,8 +12,9 @@ Source: vLLM 0.24.0 SchedulerConfig.watermark (#44594).
 
 from __future__ import annotations
 
+from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import KV_CAUSES, lacks, last_of
+from barostat.levers._readings import lacks, last_of
 
 NAME = "watermark"
 

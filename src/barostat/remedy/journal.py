@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from barostat.remedy.acts import Act
+from barostat.remedy.acts import (
+    Act,
+    AwaitHome,
+    AwaitSpare,
+    CreateSpare,
+    DeleteSpare,
+    PatchTemplate,
+    ScaleHome,
+    UndoRollout,
+    WriteLimits,
+)
 from barostat.remedy.state import Condition, ConditionStatus, Entry, State
 
 
@@ -23,5 +33,18 @@ def about(state: State, act: Act, said: str) -> str:
     """For the timeline: which pod or number the act was about, and what was said with the answer."""
     slot = getattr(act, "slot", "")
     pod = state.pod(slot)
-    named = f"{slot} ({pod.name})" if pod else slot or " ".join(f"{name} {getattr(act, name)}" for name in act.__dataclass_fields__)
+    named = f"{slot} ({pod.name})" if pod else slot or _named(act)
     return f"{named}: {said}" if said and named else said or named
+
+
+def _named(act: Act) -> str:
+    match act:
+        case CreateSpare(index) | AwaitSpare(index) | DeleteSpare(index):
+            return f"spare-{index}"
+        case ScaleHome(former, to):
+            return f"{former} -> {to} replicas"
+        case AwaitHome(ready):
+            return f"{ready} Ready"
+        case PatchTemplate(back=True) | UndoRollout(back=True) | WriteLimits(back=True):
+            return "back"
+    return ""

@@ -15,6 +15,10 @@ ROLLBACK = "rollback"
 """The lever of a plan that takes one back: a person wants it, whatever the cause is by now."""
 
 
+ASKED_FOR = "asked for"
+"""How the reason of a change begins that a person named."""
+
+
 def taking_back(incident: str) -> str:
     """Why there is a plan that takes that incident back."""
     return f"takes incident {incident} back"
@@ -110,6 +114,11 @@ class Plan:
         """The name of a spare Deployment: the same for the same plan, within Kubernetes' 63 characters."""
         tail = f"-spare-{self.id[-12:].lower()}-{index}"
         return self.target.name[: 63 - len(tail)].rstrip("-.") + tail
+
+    @property
+    def asked_for(self) -> bool:
+        """True where a person named the change: the diagnosis did not propose it."""
+        return self.because.startswith(ASKED_FOR)
 
     @property
     def undoes(self) -> str:

@@ -75,13 +75,19 @@ def _evidence_fresh(facts: Facts, plan: Plan) -> Verdict:
 
 
 def _cause_confirmed(facts: Facts, plan: Plan) -> Verdict:
+    if plan.lever == ROLLBACK:
+        return Present("a person takes the change back, whatever the cause is now", ())
     return _verdict(facts.cause == plan.cause, f"still {plan.cause}", f"the plan is for {plan.cause}, it is {facts.cause} now")
 
 
 def _lever_fits(facts: Facts, plan: Plan) -> Verdict:
-    return _verdict(
-        facts.lever_fits is True, f"{plan.lever} is right for {plan.cause}", f"{plan.lever} is not for {plan.cause} on this version"
-    )
+    if plan.lever == ROLLBACK:
+        holds = "what it goes back to ran before"
+    elif plan.asked_for:
+        holds = "asked for by name; nothing that is known speaks against it"
+    else:
+        holds = f"{plan.lever} is right for {plan.cause}"
+    return _verdict(facts.lever_fits is True, holds, f"{plan.change} is not for {plan.cause} on this version")
 
 
 def _nodes_healthy(facts: Facts, _plan: Plan) -> Verdict:
@@ -95,7 +101,7 @@ def _no_recent_deploy(facts: Facts, plan: Plan) -> Verdict:
         return Present("the plan undoes the last rollout", ())
     return _verdict(
         age_s > facts.burn_window_s,
-        "nothing was rolled out in the burn window",
+        "nobody else rolled anything out in the burn window",
         f"a rollout {age_s / 60:.0f} min ago is within the burn window: that one is undone first",
     )
 
@@ -184,7 +190,7 @@ def _budget_left(facts: Facts, plan: Plan) -> Verdict:
     return _verdict(
         spent < facts.changes_per_hour,
         f"{spent} of {facts.changes_per_hour} changes this hour",
-        f"{spent} changes in the last hour, {facts.changes_per_hour} are allowed",
+        f"{spent} changes in the last hour, spec.remedy.changesPerHour of the limits allows {facts.changes_per_hour}",
     )
 
 

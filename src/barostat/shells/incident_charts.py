@@ -113,10 +113,10 @@ def _promised(expect: Expect, plan: Plan, words: Words) -> list[tuple[float, str
 
 
 def _conditions(plan: Plan, *signals: str) -> list[str]:
-    """Where what was promised of these signals does not count."""
+    """When what was promised of these signals does not count."""
     sides = {"zero": "at most", "below": "at most", "above": "at least"}
     others = [other for expect in plan.expectation.expects if expect.signal in signals for other in expect.unless]
-    return [f"no limit where {other.signal} is {sides.get(other.want, other.want)} {other.bound:g}" for other in others]
+    return [f"the limit does not count while {other.signal} is {sides.get(other.want, other.want)} {other.bound:g}" for other in others]
 
 
 def _span(state: State, looks: Sequence[Look], bands: tuple[Band, ...]) -> Span:

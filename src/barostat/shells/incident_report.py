@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 
+from barostat.judge.causes import causes
 from barostat.judge.remedy_measured import Look, document
 from barostat.remedy.record import to_json
 from barostat.remedy.state import State
@@ -19,14 +20,20 @@ def line(state: State) -> str:
     return f"{state.plan.id}  {_at(state.plan.made_at)}  {state.plan.target}  {state.phase}  {state.plan.cause}: {state.plan.change}"
 
 
+def list_json(states: Sequence[State], odd: Sequence[str]) -> str:
+    """The records as a list, without their timelines, and what could not be read."""
+    found = [{key: value for key, value in json.loads(to_json(state)).items() if key != "timeline"} for state in states]
+    return json.dumps({"incidents": found, "problems": list(odd)}, indent=2, ensure_ascii=False)
+
+
 def as_json(state: State, looks: Sequence[Look] = ()) -> str:
     """The record itself, indented, and beside it as `seen` what was measured, or null."""
     return json.dumps({**json.loads(to_json(state)), "seen": document(looks) if looks else None}, indent=2, ensure_ascii=False)
 
 
-def as_markdown(state: State, looks: Sequence[Look] = (), unseen: str = "") -> str:
-    """The post-mortem in Markdown. `unseen`: why there are no looks."""
-    lines = [f"# Incident {state.plan.id}", "", *(f"- **{title}:** {text}" for title, text in _facts(state))]
+def as_markdown(state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None) -> str:
+    """The post-mortem in Markdown. `unseen`: why there are no looks; `after`: the incident that took its change back."""
+    lines = [f"# Incident {state.plan.id}", "", *(f"- **{title}:** {text}" for title, text in _facts(state, after))]
     table = rows(state, looks)
     lines += ["", "## Measured", "", *(_grid(table) if table else [unseen])]
     lines += ["", "## Timeline", "", *_grid([_EVENTS, *_timeline(state)])]
@@ -39,9 +46,9 @@ def as_markdown(state: State, looks: Sequence[Look] = (), unseen: str = "") -> s
     return "\n".join(lines)
 
 
-def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "") -> str:
-    """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks."""
-    facts = "".join(f"<tr><th>{escape(title)}</th><td class='words'>{escape(text)}</td></tr>" for title, text in _facts(state))
+def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None) -> str:
+    """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks; `after`: what took its change back."""
+    facts = "".join(f"<tr><th>{escape(title)}</th><td class='words'>{escape(text)}</td></tr>" for title, text in _facts(state, after))
     conditions = "".join(f"<li><b>{escape(found.type)}</b> {found.status}: {escape(found.reason)}</li>" for found in state.conditions)
     measured = f"<p>{escape(unseen)}</p>"
     if looks:
@@ -66,17 +73,19 @@ def _table(entries: Sequence[tuple[str, ...]], words: int, kind: str = "") -> st
     return f"<table class='{kind}'>{row(entries[0], 'th')}{''.join(row(entry, 'td') for entry in entries[1:])}</table>"
 
 
-def _facts(state: State) -> list[tuple[str, str]]:
+def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
     plan = state.plan
+    title = next((cause.title for cause in causes() if cause.name == plan.cause), "")
     found = [
+        ("Outcome", f"{state.phase}: {state.why}" if state.why else state.phase),
+        ("Since then", f"taken back by incident {after.plan.id}, {_at(after.plan.made_at)}" if after else ""),
         ("Target", str(plan.target)),
-        ("Cause", f"{plan.cause}{f' ({plan.variant})' if plan.variant else ''}"),
+        ("Cause", f"{plan.cause}{f' ({plan.variant})' if plan.variant else ''}{f': {title}' if title else ''}"),
         ("Change", f"{plan.change} ({plan.lever}): {plan.because}"),
         ("How", f"{plan.strategy}, {plan.replicas} replicas, {plan.kept_in_rotation} kept in rotation"),
-        ("Phase", state.phase),
-        ("Why", state.why),
     ]
     if state.timeline:
+        found.append(("Run by", state.holder))
         found.append(("Took", duration(state.timeline[-1].at - state.timeline[0].at)))
     return [(title, text) for title, text in found if text]
 
@@ -101,17 +110,20 @@ def _drawing(state: State) -> str:
     began = state.timeline[0].at
     scale = 800.0 / (state.timeline[-1].at - began)
     bars = []
-    for index, band in enumerate(bands):
+    shown = [band for band in bands if band.until_s - band.from_s >= SHORTEST_S]
+    for index, band in enumerate(shown):
         x, took = (band.from_s - began) * scale, band.until_s - band.from_s
         place = "x='800' text-anchor='end'" if x > 640 else f"x='{x:.1f}'"
         bars.append(
             f"<rect x='{x:.1f}' y='{20 * index}' width='{max(1.0, took * scale):.1f}' height='14' fill='{band.colour}'/>"
             f"<text {place} y='{20 * index + 11}' font-size='11'>{escape(band.name)} {took:.0f} s</text>"
         )
-    height = 20 * len(bands)
+    height = 20 * len(shown)
     return f"<svg role='img' aria-label='phases over time' viewBox='0 0 800 {height}' width='100%'>{''.join(bars)}</svg>"
 
 
+SHORTEST_S = 1.0
+"""A phase that took less is passed through, and has no bar."""
 _EVENTS = ("time", "after", "event", "detail")
 _STYLE = """
 td.words,th.words,.facts td{text-align:left}td{vertical-align:top}.facts th{white-space:nowrap;border:0}

@@ -23,10 +23,15 @@ _STRATEGIES = {
     "edge-only": "limits only: no replica is touched",
 }
 
+_WANTS = {
+    "zero": "at most {:g}", "below": "at most {:g}", "above": "at least {:g}", "falls": "falls by {:.0%}", "rises": "rises by {:.0%}",
+    "holds": "rises by no more than {:.0%}", "no-more": "stays as it is",
+}  # fmt: skip
+
 
 def plan_text(plan: Plan, replica: ReplicaReport) -> str:
     """What will be done, why, how, and what will prove it."""
-    promises = [f"{found.signal} {found.want} {found.bound:g}" for found in plan.expectation.expects if found.essential]
+    promises = [f"{found.signal} {_WANTS[found.want].format(found.bound)}" for found in plan.expectation.expects if found.essential]
     proof = f"{'; '.join(promises)}, for {plan.expectation.sustained_s:.0f} s under the load of now"
     undo = "the same steps backwards, until home's template is written"
     if plan.strategy == "stuck-rollout":

@@ -14,6 +14,7 @@ import pytest
 from barostat.core.change import Change
 from barostat.core.diagnosis import NextStep, Report
 from barostat.core.limits import LimitsSpec, RemedyLimits, RequestLimits, ServiceLevel, ServingLimits
+from barostat.core.verdict import Absent, Present
 from barostat.io import bundle
 from barostat.judge.diagnose import diagnose
 from barostat.judge.recording import Recording
@@ -22,7 +23,7 @@ from barostat.judge.remedy_plan import NoPlan, Planned, Wish, limits_after, plan
 from barostat.judge.remedy_scene import ALL_PODS, Seen, former_revision
 from barostat.platform.objects import instant
 from barostat.remedy.plan import lint
-from barostat.remedy.precheck import refusals
+from barostat.remedy.precheck import judged, refusals
 from barostat.remedy.state import State
 
 BUNDLES = Path(__file__).resolve().parents[2] / "data" / "bundles"
@@ -139,7 +140,7 @@ def test_what_was_asked_for_is_planned() -> None:
 
 def test_a_limit_that_a_person_gives_is_the_one_that_is_written_and_has_to_fit_the_engine() -> None:
     made = planned(scene(), lever="edge-input-cap=400")
-    assert limits_after(made.plan, made.replica, scene().windows()[made.replica.name], None)["spec.request.maxInputTokens"] == "400"
+    assert limits_after(made.plan, made.replica, scene().windows()[made.replica.name], None)["spec.request.maxInputTokens"][0] == "400"
     for lever, why in (("edge-admission-budget=99999999", "is above the pool"), ("edge-input-cap=4096", "leaves no room for output")):
         found = plan_for(scene(), Wish("vllm-1", lever), None)
         assert isinstance(found, NoPlan)
@@ -168,6 +169,48 @@ def test_the_level_of_the_limits_is_what_has_to_hold() -> None:
     limits = ServingLimits(LimitsSpec(slo=ServiceLevel(ttft_p99_seconds=2.0, itl_p99_seconds=0.2)))
     expects = planned(scene(), lever="max-num-seqs=16", limits=limits).plan.expectation.expects
     assert ("itl_p99_s", "below", 0.2) in [(found.signal, found.want, found.bound) for found in expects]
+
+
+@pytest.mark.parametrize(
+    ("lever", "against"),
+    [
+        ("gpu-memory-utilization=0.5", True),
+        ("num-gpu-blocks-override=8", True),
+        ("num-gpu-blocks-override=100000", False),
+        ("max-num-seqs=100", True),
+        ("max-num-seqs=8", False),
+        ("max-model-len=8192", True),
+        ("block-size=16", False),
+    ],
+)
+def test_what_would_make_it_worse_is_not_for_it_and_what_was_asked_for_is_not_called_right(lever: str, against: bool) -> None:
+    seen = scene()
+    plan = planned(seen, lever=lever).plan
+    assert plan.asked_for
+    fitting = next(verdict for check, verdict in judged(facts(seen, plan, (), RemedyLimits()), plan) if check.name == "lever-fits")
+    assert isinstance(fitting, Present | Absent)
+    assert ("is not for kv-preemption-thrash" if against else "asked for by name") in fitting.because
+
+
+def test_what_vllm_would_refuse_is_refused_before_it_starts() -> None:
+    for lever in ("max-num-seqs=4096", "max-num-batched-tokens=8"):
+        found = plan_for(scene(), Wish("vllm-1", lever), None)
+        assert isinstance(found, NoPlan)
+        assert "vLLM refuses to start" in found.why
+
+
+def test_advice_against_what_was_asked_for_is_in_the_plan() -> None:
+    assert "lowering it does not reduce KV demand" in planned(scene(), lever="max-num-batched-tokens=4096").plan.because
+
+
+def test_a_paused_deployment_and_one_without_replicas_are_told_as_they_are() -> None:
+    paused = scene()
+    paused.home["spec"]["paused"] = True
+    nobody = replace(scene(), report=replace(scene().report, replicas=()))
+    for seen, why in ((paused, "kubectl rollout resume"), (nobody, "none of its pods (2 are asked for) is a vLLM")):
+        found = plan_for(seen, Wish("vllm-1", "max-num-seqs=16"), None)
+        assert isinstance(found, NoPlan)
+        assert why in found.why
 
 
 def test_nothing_is_done_to_the_healthy() -> None:
@@ -324,8 +367,8 @@ def test_the_limits_hold_the_pool_only_where_it_stays_what_it_was() -> None:
     made = chosen_by_the_twin()
     window = scene().windows()[made.replica.name]
     held = limits_after(made.plan, made.replica, window, None)
-    assert held["spec.engine.maxNumActiveSeqs"] == made.plan.change.value
-    assert "spec.capacity.kvCacheTokens" in held
+    assert held["spec.engine.maxNumActiveSeqs"] == (made.plan.change.value, made.plan.because)
+    assert "reported" in held["spec.capacity.kvCacheTokens"][1]
     undone = replace(made.plan, change=Change("revision", "revision", "2", "1"))
     larger = replace(made.plan, change=Change("argument", "--gpu-memory-utilization", None, "0.95"))
     for plan in (undone, larger):

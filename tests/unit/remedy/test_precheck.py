@@ -40,7 +40,7 @@ def test_all_of_them_hold_where_everything_is_in_order() -> None:
         ("no-owner", "owner", "Argo CD application llm", "Argo CD application llm would revert"),
         ("separable", "separable", False, "cannot be taken out"),
         ("no-other-change", "claim", "i0#1#x", "another change is in flight: i0#1#x"),
-        ("budget-left", "changes_last_hour", 2, "2 are allowed"),
+        ("budget-left", "changes_last_hour", 2, "changesPerHour of the limits allows 2"),
         ("rights", "missing_rights", ("patch pods",), "patch pods"),
     ],
 )

@@ -103,7 +103,7 @@ def test_what_was_promised_is_drawn_where_it_is_known() -> None:
     assert named["Output tokens per second"] == ["at least 576 at the load of before"]
     assert named["Running requests"] == ["limit before: 64", "limit after: 16"]
     assert named["KV usage"] == ["at most 97%"]
-    assert "no limit where preemptions_per_s is at most 0.01" in (drawn["KV usage"].findtext("figcaption/span") or "")
+    assert "the limit does not count while preemptions_per_s is at most 0.01" in (drawn["KV usage"].findtext("figcaption/span") or "")
     assert named["Preemptions per second"] == []
 
 

@@ -192,7 +192,8 @@ def _access(merged: _Merged, context: str | None, env: Mapping[str, str]) -> Acc
     where = os.pathsep.join(map(str, merged.files))
     name = context or merged.current
     if not name:
-        raise InputError(f"no context is chosen; give --context, one of: {_names(merged.contexts)}", where)
+        names = f"give --context, one of: {_names(merged.contexts)}" if merged.contexts else "it holds none"
+        raise InputError(f"no context is chosen; {names}", where)
     if name not in merged.contexts:
         raise InputError(f"there is no context {name!r}; known: {_names(merged.contexts)}", where)
     chosen = merged.contexts[name]

@@ -134,22 +134,22 @@ class Campaign:
         return ended, driver.stopped and not ended.ended
 
 
-def _limits_text(found: Mapping[str, str], held: ServingLimits | None, made: Planned, name: str) -> str:
+def _limits_text(found: Mapping[str, tuple[str, str]], held: ServingLimits | None, made: Planned, name: str) -> str:
     """The limits file with these numbers, each with its reason; what was held stays. Empty where there is no number for it."""
-    known = {path: value for path, value in found.items() if path.removeprefix("spec.") in KNOWN}
+    known = {path: entry for path, entry in found.items() if path.removeprefix("spec.") in KNOWN}
     if not known:
         return ""
     document: dict[str, Any] = limits_file.as_document(held) if held is not None else {"apiVersion": API_VERSION, "kind": KIND, "spec": {}}
     spec = document["spec"]
     spec.setdefault("targetRef", {"apiVersion": "apps/v1", "kind": "Deployment", "name": name})
     because = document.setdefault("because", {})
-    for path, value in known.items():
+    for path, (value, why) in known.items():
         parts = path.split(".")[1:]
         node = spec
         for part in parts[:-1]:
             node = node.setdefault(part, {})
         node[parts[-1]] = yaml.safe_load(value)
-        because[path.removeprefix("spec.")] = f"incident {made.plan.id}, {made.plan.cause}: {made.plan.because}"[:300]
+        because[path.removeprefix("spec.")] = f"incident {made.plan.id}, {made.plan.cause}: {why}"[:300]
     written = str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=140))
     try:
         limits_file.parse(written)

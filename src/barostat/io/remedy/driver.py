@@ -1,6 +1,7 @@
 """The loop: events to the machine, its commands to the cluster, until it has ended or a person wants it stopped.
 
-Ctrl-C once: what is being written is finished, nothing new is begun, and it can be resumed. Twice: it leaves at once; the record is there.
+Ctrl-C or SIGTERM once: what is being written is finished, nothing new is begun, and it can be resumed. Twice: it leaves at once; the
+record is there.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Driver:
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(signal.SIGINT, self._interrupted)
+            loop.add_signal_handler(signal.SIGTERM, self._interrupted)
         self._told = len(state.timeline)
         for event in first:
             self._events.put_nowait(event)
@@ -81,6 +83,7 @@ class Driver:
             await asyncio.gather(*left, *self._ending, return_exceptions=True)
             with suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.remove_signal_handler(signal.SIGINT)
+                loop.remove_signal_handler(signal.SIGTERM)
 
     async def _next(self) -> Event:
         """The next event; where nothing comes, that time has passed."""
@@ -118,7 +121,10 @@ class Driver:
             return Lost(str(error)) if error.retryable else Refused(str(error))
 
     async def _consent(self, ask: Ask) -> None:
-        yes = await ask()
+        try:
+            yes = await ask()
+        except Exception:  # whatever kept the answer away, it was no yes
+            yes = False
         now = self.ground.clock.now()
         self._events.put_nowait(Approved(now) if yes else Declined(now))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from barostat.shells.cli.remedy_flags import OK, add_cluster, add_look, end_code, how_it_ended, owners_back, say, tell, within
+from barostat.shells.cli.remedy_flags import OK, REFUSED, add_cluster, add_look, end_code, how_it_ended, owners_back, say, tell, within
 
 if TYPE_CHECKING:
     from barostat.io.remedy.campaign import Campaign
@@ -34,6 +34,7 @@ def add_parser(verbs: Any) -> None:
     )
     kinds = parser.add_subparsers(dest="kind", metavar="list|show|resume|abort", required=True)
     listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")
+    listed.add_argument("-o", "--output", choices=("table", "json"), default="table", help="form (default table)")
     add_cluster(listed)
     shown = kinds.add_parser("show", help="one incident: what was planned, measured and done, how it ended")
     shown.add_argument("id", metavar="ID")
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for."""
     match arguments.kind:
         case "list":
-            return within(arguments, "", _list)
+            return within(arguments, "", lambda campaign: _list(campaign, arguments.output))
         case "show":
             return within(arguments, "", lambda campaign: show(campaign, arguments.id, arguments.output))
         case _:
@@ -62,11 +63,14 @@ def run(arguments: argparse.Namespace) -> int:
             return within(arguments, "", lambda campaign: go_on(campaign, arguments.id, abort))
 
 
-async def _list(campaign: Campaign) -> int:
+async def _list(campaign: Campaign, output: str) -> int:
     from barostat.io.remedy.store import Store
-    from barostat.shells.incident_report import line
+    from barostat.shells.incident_report import line, list_json
 
     states, odd = await Store(campaign.cluster, campaign.namespace).every()
+    if output == "json":
+        print(list_json(states, odd))
+        return OK
     for state in states:
         print(line(state))
     for problem in odd:
@@ -79,15 +83,18 @@ async def _list(campaign: Campaign) -> int:
 async def show(campaign: Campaign, incident: str, output: str) -> int:
     """Prints the incident with what was measured, as md, json or html, or says why that is missing. Errors: InputError, OutsideError."""
     from barostat.io.remedy.store import Store
+    from barostat.remedy.history import taken_back_by
     from barostat.shells.incident_report import as_html, as_json, as_markdown
 
-    state, looks, unseen = await Store(campaign.cluster, campaign.namespace).post_mortem(incident)
+    store = Store(campaign.cluster, campaign.namespace)
+    state, looks, unseen = await store.post_mortem(incident)
     if output == "json":
         if unseen:
             say(unseen)
         print(as_json(state, looks))
-    else:
-        print({"md": as_markdown, "html": as_html}[output](state, looks, unseen))
+        return OK
+    states, _ = await store.every(state.plan.target.name)
+    print({"md": as_markdown, "html": as_html}[output](state, looks, unseen, taken_back_by(states, incident)))
     return OK
 
 
@@ -112,6 +119,9 @@ async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
         if not abort:
             await owners_back(campaign, state, everyone=True)
         tell(how_it_ended(state, campaign.namespace, stopped=False))
+        if abort and state.phase == "Done":
+            tell(f"nothing is left to abort; what takes it back: barostat rollback {incident} -n {campaign.namespace}")
+            return REFUSED
         return end_code(state, stopped=False)
     if abort and state.committed:
         say("every replica has proved the change already: it goes on to its end, and can then be taken back with `barostat rollback`")
@@ -133,18 +143,20 @@ async def _back_without_record(campaign: Campaign, incident: str) -> bool:
     return bool(names)
 
 
-async def last_of(store: Store, wanted: str) -> tuple[State, str]:
-    """The incident of that id, or the last one of deploy/NAME, with its limits.
+async def meant(store: Store, wanted: str, *, rollbacks: bool = False) -> tuple[State | None, list[State]]:
+    """(the incident of that id, or of deploy/NAME the one that is open or in force; all incidents of its target, the newest first).
 
-    Errors: InputError where there is none; OutsideError.
+    Errors: InputError where there is no incident at all; OutsideError.
     """
     from barostat.core.errors import InputError
+    from barostat.remedy.history import latest
     from barostat.shells.cli.remedy_flags import deployment
 
     if "/" not in wanted:
-        return await store.read(wanted)
+        state, _ = await store.read(wanted)
+        states, _ = await store.every(state.plan.target.name)
+        return state, states
     states, _ = await store.every(deployment(wanted))
-    found = next((state for state in states if state.phase != "Refused"), None)
-    if found is None:
+    if not states:
         raise InputError(f"no incident of it in namespace {store.namespace}", wanted)
-    return await store.read(found.plan.id)
+    return latest(states, rollbacks=rollbacks), states

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from barostat.shells.cli.asking import asked
 from barostat.shells.cli.durations import seconds
 from barostat.shells.cli.once import OnceAction
 from barostat.shells.cli.remedy_flags import (
@@ -26,6 +26,7 @@ from barostat.shells.cli.remedy_flags import (
 )
 
 if TYPE_CHECKING:
+    from barostat.core.limits import ServingLimits
     from barostat.io.remedy.campaign import Campaign
     from barostat.judge.remedy_plan import Planned
     from barostat.judge.remedy_scene import Seen
@@ -115,11 +116,13 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     from barostat.shells.remedy_report import checks_text, plan_text
 
     held = await campaign.held_limits()
+    _same_target(held, campaign.name, arguments)
     autonomy = arguments.autonomy or (held.spec.remedy.autonomy if held is not None else None) or "recommend"
     if arguments.yes and autonomy == "observe":
         tell("refused: the limits say autonomy observe, which carries nothing out; --autonomy recommend with --yes does")
         return REFUSED
     say(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")
+    await _unfinished(campaign)
     seen = await campaign.look()
     for note in seen.recording.missing:
         say(f"note: {note}")
@@ -180,6 +183,32 @@ async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
     return end_code(state, stopped=stopped)
 
 
+def _same_target(held: ServingLimits | None, name: str, arguments: argparse.Namespace) -> None:
+    """Errors: InputError for limits that were given and are another workload's."""
+    from barostat.core.errors import InputError
+
+    target = held.spec.target_ref if held is not None and arguments.limits else None
+    if target is not None and (target.kind or "Deployment", target.name or name) != ("Deployment", name):
+        raise InputError(
+            f"its spec.targetRef is {target.kind or 'Deployment'} {target.name}, and deploy/{name} is to be changed", arguments.limits
+        )
+
+
+async def _unfinished(campaign: Campaign) -> None:
+    """Says which incidents of the target are not over."""
+    from contextlib import suppress
+
+    from barostat.core.errors import OutsideError
+    from barostat.io.remedy.store import Store
+    from barostat.remedy.history import is_open
+
+    with suppress(OutsideError):  # the checks tell that they could not be read
+        states, _ = await Store(campaign.cluster, campaign.namespace).every(campaign.name)
+        for state in filter(is_open, states):
+            verb = f"{state.plan.id} -n {campaign.namespace}"
+            say(f"note: incident {state.plan.id} is not over ({state.phase}): barostat incident resume {verb}, or abort {verb}")
+
+
 async def paused(campaign: Campaign, switches: Sequence[Switch], incident: str) -> None:
     """Each owner leaves the workload alone, and it is said. Interrupted: how they have it again."""
     from barostat.io.remedy.pausing import pause
@@ -229,12 +258,3 @@ async def _show_writes(campaign: Campaign, made: Planned, limits: str) -> None:
         tell(line)
     if limits:
         tell("\nlimits that would be written:\n" + limits)
-
-
-async def asked() -> bool:
-    """What a person at the terminal answers; no where nobody is there."""
-    if not sys.stdin.isatty():
-        say("nobody is there to answer; --yes answers for this")
-        return False
-    answer = await asyncio.to_thread(input, "carry this out? [y/N] ")
-    return answer.strip().lower() in ("y", "yes")

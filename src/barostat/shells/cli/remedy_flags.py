@@ -47,7 +47,10 @@ def deployment(target: str) -> str:
     from barostat.io.kubernetes.resources import DEPLOYMENTS
     from barostat.io.kubernetes.target import parsed
 
-    resource, name = parsed(target)
+    try:
+        resource, name = parsed(target)
+    except InputError:
+        raise InputError("is no Deployment's name; write deploy/NAME", target) from None
     if resource is not DEPLOYMENTS:
         raise InputError("only Deployments are changed by us; `barostat diagnose` tells what to change in other workloads", target)
     return name
@@ -55,6 +58,7 @@ def deployment(target: str) -> str:
 
 def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], Awaitable[Result]]) -> Result:
     """What the work gives, on that Deployment of the cluster (an empty name: only its namespace is needed)."""
+    from barostat.core.errors import InputError
     from barostat.io import limits_file
     from barostat.io.clock import SteadyClock
     from barostat.io.kubernetes.cluster import Cluster
@@ -62,6 +66,9 @@ def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], 
     from barostat.io.kubernetes.live import Options
     from barostat.io.remedy.campaign import Campaign
 
+    for_s, interval_s = getattr(arguments, "for_s", None), getattr(arguments, "interval_s", 0.0)
+    if for_s is not None and for_s < interval_s:
+        raise InputError(f"takes at least one interval of {interval_s:g} s: what happens is seen between two looks", "--for")
     access = find_access(arguments.kubeconfig, arguments.context)
     given = getattr(arguments, "limits", None)
     limits = None

@@ -41,19 +41,32 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Watch, judge, say."""
-    return within(arguments, "", lambda campaign: _verify(campaign, arguments))
+    return within(arguments, "", lambda campaign: hold_against(campaign, arguments))
 
 
-async def _verify(campaign: Campaign, arguments: argparse.Namespace) -> int:
+async def hold_against(campaign: Campaign, arguments: argparse.Namespace) -> int:
+    """The exit code: whether every replica does what the change in force promised. Errors: InputError, OutsideError."""
     from dataclasses import replace
 
+    from barostat.core.errors import InputError
     from barostat.io.kubernetes.live import Options
     from barostat.io.remedy.store import Store
+    from barostat.remedy.history import is_open, taken_back_by
     from barostat.remedy.verify import verify
-    from barostat.shells.cli.incident import last_of
+    from barostat.shells.cli.incident import meant
 
-    state, _ = await last_of(Store(campaign.cluster, campaign.namespace), arguments.target)
-    plan = state.plan
+    state, states = await meant(Store(campaign.cluster, campaign.namespace), arguments.target, rollbacks=True)
+    if state is None:
+        raise InputError(
+            f"no change of ours is in force on it: the last incident, {states[0].plan.id}, ended {states[0].phase}", arguments.target
+        )
+    plan, verb = state.plan, f"{state.plan.id} -n {campaign.namespace}"
+    if is_open(state):
+        raise InputError(f"is not over ({state.phase}): barostat incident resume {verb}, or abort {verb}", plan.id)
+    if state.phase != "Done":
+        raise InputError(f"ended {state.phase}: nothing of it is in force that could be verified", plan.id)
+    if (after := taken_back_by(states, plan.id)) is not None:
+        raise InputError(f"was taken back by {after.plan.id}: nothing of it is in force that could be verified", plan.id)
     for_s = arguments.for_s if arguments.for_s is not None else plan.expectation.sustained_s
     expectation = replace(plan.expectation, sustained_s=min(for_s, plan.expectation.sustained_s))
     # A rate is known from the second look on: one interval more, so that it is seen for all of the time.
@@ -65,6 +78,8 @@ async def _verify(campaign: Campaign, arguments: argparse.Namespace) -> int:
         judged = verify(expectation, dict(plan.baseline), window, 0.0)
         outcomes.append(judged.outcome)
         tell(f"{name}: {judged.outcome}: {'; '.join(judged.reasons)}")
+    if not outcomes:
+        tell(f"inconclusive: no replica of {plan.target} could be read")
     if "worse" in outcomes:
         return ROLLED_BACK
     return OK if outcomes and set(outcomes) == {"better"} else CANNOT_TELL

@@ -1,0 +1,37 @@
+"""What the incidents of one target come to: which change is in force, which was taken back, which is not over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barostat.remedy.program import TERMINAL
+from barostat.remedy.state import State
+
+
+def is_open(state: State) -> bool:
+    """True where something is begun, or handed over, and not brought to an end."""
+    return state.phase not in TERMINAL or state.phase == "HandedOff"
+
+
+def taken_back_by(states: Sequence[State], incident: str) -> State | None:
+    """The rollback that took that incident's change back and still stands; None for none. `states`: the newest first."""
+    undone: set[str] = set()
+    for state in states:
+        if state.phase == "Done" and state.plan.id not in undone and state.plan.undoes:
+            if state.plan.undoes == incident:
+                return state
+            undone.add(state.plan.undoes)
+    return None
+
+
+def latest(states: Sequence[State], *, rollbacks: bool = False) -> State | None:
+    """The incident that a person means by the target: the newest that is not over, or whose change is in force.
+
+    `states`: the newest first. `rollbacks`: what took a change back counts as a change, too.
+    """
+    for state in states:
+        if is_open(state):
+            return state
+        if state.phase == "Done" and (rollbacks or not state.plan.undoes) and taken_back_by(states, state.plan.id) is None:
+            return state
+    return None

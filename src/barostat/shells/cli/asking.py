@@ -1,0 +1,35 @@
+"""Yes or no from a person at the terminal: also Ctrl-D and Ctrl-C are answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from barostat.shells.cli.remedy_flags import say
+
+MOST_BYTES = 4096
+
+
+async def asked() -> bool:
+    """What a person at the terminal answers; no where nobody is there, and at the end of the input.
+
+    Waits without a thread: whoever asks can stop waiting, and the program ends.
+    """
+    if not sys.stdin.isatty():
+        say("nobody is there to answer; --yes answers for this")
+        return False
+    print("carry this out? [y/N] ", end="", file=sys.stderr, flush=True)
+    answered = asyncio.Event()
+    loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
+    loop.add_reader(terminal, answered.set)
+    try:
+        await answered.wait()
+        answer = os.read(terminal, MOST_BYTES)
+    except OSError:  # the terminal is gone
+        answer = b""
+    finally:
+        loop.remove_reader(terminal)
+    if not answer.endswith(b"\n"):
+        say("")
+    return answer.strip().lower() in (b"y", b"yes")
