@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import subprocess
 import sys
+import termios
 from typing import Any
 
 import pytest
@@ -209,6 +211,12 @@ def test_a_card_that_is_taken_between_plan_and_yes_ends_the_plan(space: Workspac
     with pressed_twins(space, rate_per_s=4.0, gpus=1) as load:
         space.until("both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150)
         before = space.get("deploy/twin")["spec"]
+        for key, code in (("\x04", 5), ("\x03", 130)):  # Ctrl-D is a no, Ctrl-C leaves
+            run = Terminal(space, "mitigate", "deploy/twin", *QUICK)
+            run.read_until("carry this out? [y/N]")
+            run.type(key)
+            assert run.end() == code
+        assert incidents(space) == []
         run = Terminal(space, "mitigate", "deploy/twin", *QUICK)
         run.read_until("carry this out? [y/N]")
         space.apply([workloads.only(workloads.twin("blocker", gpus=1), "Deployment")])
@@ -222,6 +230,11 @@ def test_a_card_that_is_taken_between_plan_and_yes_ends_the_plan(space: Workspac
         assert load.counts.failed == {}
 
 
+def _controlling() -> None:
+    """The terminal that the program has becomes the one whose keys send it signals."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
     """A run of the command line at a terminal."""
 
@@ -229,7 +242,7 @@ class Terminal:
         self.near, far = pty.openpty()
         place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("admin"))]
         command = [sys.executable, "-m", "barostat.shells.cli.main", *words, *place]
-        self.process = subprocess.Popen(command, stdin=far, stdout=far, stderr=far)
+        self.process = subprocess.Popen(command, stdin=far, stdout=far, stderr=far, start_new_session=True, preexec_fn=_controlling)
         os.close(far)
 
     def read_until(self, words: str) -> str:
@@ -275,7 +288,7 @@ def test_in_place_one_replica_goes_before_its_successor_comes(space: Workspace, 
         assert capsys.readouterr().out.count(": better: ") == 2
         assert main(["rollback", "deploy/twin", "--in-place", "--yes", "--for", "10s", "--sustained", "20s", *place]) == 0
         assert "--max-num-active-seqs" not in engine(space, "twin")["args"]
-        assert main(["verify", incident["id"], "--for", "30s", *place]) == 1
+        assert main(["verify", incident["id"], "--for", "30s", *place]) == 2  # it is not in force any more
         assert load.counts.failed == {}
 
 

@@ -33,7 +33,7 @@ def drawings(state: State, looks: Sequence[Look], bands: tuple[Band, ...]) -> st
     if not looks:
         return ""
     drawn = [_chart(state.plan, looks, *quantity) for quantity in QUANTITIES]
-    return f"<p>{_legend(state.plan, looks)}</p>{charts(drawn, _span(state, looks, bands))}"
+    return f"<p>{_legend(state.plan, looks)}. Where no line is, nothing was measured.</p>{charts(drawn, _span(state, looks, bands))}"
 
 
 def rows(state: State, looks: Sequence[Look]) -> list[tuple[str, ...]]:

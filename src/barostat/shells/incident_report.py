@@ -113,10 +113,16 @@ def _drawing(state: State) -> str:
     shown = [band for band in bands if band.until_s - band.from_s >= SHORTEST_S]
     for index, band in enumerate(shown):
         x, took = (band.from_s - began) * scale, band.until_s - band.from_s
-        place = "x='800' text-anchor='end'" if x > 640 else f"x='{x:.1f}'"
+        width, label = max(1.0, took * scale), f"{band.name} {took:.0f} s"
+        if 7.0 * len(label) <= width:
+            place = f"x='{x + 4:.1f}'"
+        elif x + width + 7.0 * len(label) <= 800.0:
+            place = f"x='{x + width + 4:.1f}'"
+        else:
+            place = f"x='{x - 4:.1f}' text-anchor='end'"
         bars.append(
-            f"<rect x='{x:.1f}' y='{20 * index}' width='{max(1.0, took * scale):.1f}' height='14' fill='{band.colour}'/>"
-            f"<text {place} y='{20 * index + 11}' font-size='11'>{escape(band.name)} {took:.0f} s</text>"
+            f"<rect x='{x:.1f}' y='{20 * index}' width='{width:.1f}' height='14' fill='{band.colour}'/>"
+            f"<text {place} y='{20 * index + 11}' font-size='11'>{escape(label)}</text>"
         )
     height = 20 * len(shown)
     return f"<svg role='img' aria-label='phases over time' viewBox='0 0 800 {height}' width='100%'>{''.join(bars)}</svg>"
