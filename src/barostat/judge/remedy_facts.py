@@ -109,16 +109,17 @@ def wrong_way(change: Change, window: Window) -> bool:
     """True if it makes KV pressure worse whatever else it does: a smaller pool, longer requests or more of them at once."""
     name = canonical_name(change.name)
     block, pool = window.fresh("block_size_tokens"), window.fresh("kv_pool_tokens")
-    now = _number(name, change.former) if change.former is not None else window.config.number(name)
+    now = written_number(name, change.former) if change.former is not None else window.config.number(name)
     if name == "num_gpu_blocks_override" and block is not None and pool is not None:
         now = pool.last / block.last
-    wanted = _number(name, change.value)
+    wanted = written_number(name, change.value)
     if change.kind not in ("argument", "config-file") or now is None or wanted is None:
         return False
     return (name in _LESS_IS_WORSE and wanted < now) or (name in _MORE_IS_WORSE and wanted > now)
 
 
-def _number(name: str, written: str | None) -> float | None:
+def written_number(name: str, written: str | None) -> float | None:
+    """The number that an argument's value stands for, as vLLM reads it; None for any other value, and where there is none."""
     found = read_value(name, written) if written is not None else None
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 

@@ -15,12 +15,11 @@ from barostat.core.change import Change
 from barostat.core.diagnosis import NextStep, ReplicaReport
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits, contradictions
 from barostat.core.window import Window
-from barostat.engines.vllm.config import read_value
 from barostat.judge.asked_lever import LIMITS, asked_lever
 from barostat.judge.flag_surgery import NotChanged
 from barostat.judge.fleet import badness
 from barostat.judge.remedy_change import asked_for, change_of, changed_template, digest
-from barostat.judge.remedy_facts import ENDED, spare_place, worse_before
+from barostat.judge.remedy_facts import ENDED, spare_place, worse_before, written_number
 from barostat.judge.remedy_forecast import TRIED, best
 from barostat.judge.remedy_promise import promise, promise_of_rollback
 from barostat.judge.remedy_scene import Seen, former_revision, is_stuck, revisions
@@ -211,8 +210,8 @@ def _asked(seen: Seen, wish: Wish, worst: ReplicaReport) -> Chosen | NoPlan:
 def would_not_start(change: Change, window: Window | None) -> str:
     """Why vLLM would refuse to start with it; empty where nothing says so. Source: vLLM 0.32.0 SchedulerConfig.verify_max_model_len."""
     name = canonical_name(change.name)
-    wanted = read_value(name, change.value or "")
-    if window is None or isinstance(wanted, bool | str) or wanted is None:
+    wanted = written_number(name, change.value)
+    if window is None or wanted is None:
         return ""
     slots = wanted if name == "max_num_seqs" else window.config.number("max_num_seqs")
     budget = wanted if name == "max_num_batched_tokens" else window.config.number("max_num_batched_tokens")

@@ -105,7 +105,7 @@ async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
     """
     from barostat.core.errors import InputError
     from barostat.io.remedy.store import Store
-    from barostat.remedy.program import TERMINAL
+    from barostat.remedy.history import is_open
 
     try:
         state, limits = await Store(campaign.cluster, campaign.namespace).read(incident)
@@ -115,7 +115,7 @@ async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
         tell(f"{incident}: it ended before anything was begun")
         return OK
     campaign.name = state.plan.target.name
-    if state.phase in TERMINAL and state.phase != "HandedOff":
+    if not is_open(state):
         if not abort:
             await owners_back(campaign, state, everyone=True)
         tell(how_it_ended(state, campaign.namespace, stopped=False))
