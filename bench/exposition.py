@@ -15,7 +15,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from barostat.engines.vllm.exposition import read
+from barostat.engines.vllm.metrics.exposition import read
 
 PROMISED_MS = 5.0
 ROUNDS = 60

@@ -1,7 +1,7 @@
 """Calibration of the twin on a running engine: stretches of unlike load, and from what the engine says of them how long a step takes.
 
-The pace is what `barostat.judge.logged_pace` makes of the engine's step lines, as for anybody's log. The client's clock adds one number:
-what a client waits beyond the steps, on the way to the scheduler and back.
+The pace is what `barostat.judge.calibration.logged_step_times` makes of the engine's step lines, as for anybody's log. The client's clock
+adds one number: what a client waits beyond the steps, on the way to the scheduler and back.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Self
 from dev.engine import Engine
 from dev.replay import Answer, replay
 
-from barostat.engines.vllm.exposition import Exposition
-from barostat.engines.vllm.log_steps import logged_steps
-from barostat.engines.vllm.metrics import read
-from barostat.engines.vllm.scrapes import EngineScrapes, in_order
-from barostat.judge.logged_pace import pace_of_steps, step_samples
-from barostat.judge.seen_pace import seen_pace
+from barostat.engines.vllm.logs.steps import logged_steps
+from barostat.engines.vllm.metrics.exposition import Exposition
+from barostat.engines.vllm.metrics.scrapes import EngineScrapes, in_order
+from barostat.engines.vllm.metrics.signals import read
+from barostat.judge.calibration.logged_step_times import pace_of_steps, step_samples
+from barostat.judge.calibration.step_times import fitted_step_times
 from barostat.twin.forms import simulate
-from barostat.twin.latency import LinearPace
+from barostat.twin.linear_pace import LinearPace
 from barostat.twin.request import Row
 from barostat.twin.settings import KvGroup, Settings, for_version
 
@@ -110,7 +110,7 @@ class _Scraping:
 
     def pace(self) -> LinearPace | None:
         """What `barostat what-if --from URL` would take a step's time to be."""
-        found = seen_pace(EngineScrapes("0", in_order(self._scrapes)[0]))
+        found = fitted_step_times(EngineScrapes("0", in_order(self._scrapes)[0]))
         return None if found is None else found.pace
 
     def __enter__(self) -> Self:

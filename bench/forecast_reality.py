@@ -43,7 +43,7 @@ from dev.engine import Engine, is_installed
 from dev.replay import Answer, replay
 
 from barostat.twin.forms import simulate
-from barostat.twin.latency import LinearPace
+from barostat.twin.linear_pace import LinearPace
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Spread, spread, summarise

@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.incident_bundle import write_bundle
 
 from barostat.core.diagnosis import Diagnosis
-from barostat.io import bundle
-from barostat.judge.diagnose import diagnose
+from barostat.io.bundles import bundle
+from barostat.judge.diagnosis.diagnose import diagnose
 
 LABELS: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "incident_labels.yaml").read_text())
 HEALTHY = ("healthy-idle", "healthy-busy")

@@ -18,8 +18,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from barostat.engines.vllm.log_rules import RULES
-from barostat.engines.vllm.logs import digest
+from barostat.engines.vllm.logs.digest import digest
+from barostat.engines.vllm.logs.rules import RULES
 
 START = [
     "(APIServer pid=1) INFO 11-20 08:00:00 [utils.py:233] vLLM API server version 0.14.0",

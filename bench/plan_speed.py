@@ -14,9 +14,9 @@ from barostat.catalog.models import find_model, model_names
 from barostat.core.errors import InputError
 from barostat.core.units import GIB
 from barostat.core.version import parse_version
-from barostat.engines.vllm.config import resolve
-from barostat.judge.limits_from import limits_from
-from barostat.judge.plan import PlanRequest, plan
+from barostat.engines.vllm.command_line.config import resolve
+from barostat.judge.sizing.limits_from import limits_from
+from barostat.judge.sizing.plan import PlanRequest, plan
 from barostat.kv.read_architecture import read_architecture
 
 CARDS = ("T4", "L4", "A10", "L40S", "A100", "H100", "H200", "B200", "MI300X", "RTX 4090")

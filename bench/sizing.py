@@ -20,7 +20,7 @@ from typing import Any
 from barostat.core.errors import InputError
 from barostat.core.units import GIB
 from barostat.core.version import parse_version
-from barostat.judge.plan import CapacityPlan, Measured, plan
+from barostat.judge.sizing.plan import CapacityPlan, Measured, plan
 from barostat.kv.memory import FITTED, MemoryModel
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 from bench import sizing_peers  # noqa: E402
 from bench.sizing_rows import request_of  # noqa: E402
 from bench.sizing_shares import off, peer_table, shares  # noqa: E402
+from bench.sizing_terms import missing_rows, term_table  # noqa: E402
 
 
 @dataclass
@@ -180,17 +181,9 @@ def report(answers: list[Answer], reasons: dict[str, str], peers: dict[str, dict
         left_out = [error_bytes(a) for a in again]
         left_out_all += left_out
         lines.append(f"| {family} | {shares([error_bytes(a) for a in members])} | {shares(left_out)} |")
-    lines += ["", f"every family left out in turn: {shares(left_out_all)}", "", "worst ten:"]
-    for a in sorted(two, key=lambda a: -abs(error_bytes(a)[1]))[:10]:
-        absolute, relative = error_bytes(a)
-        assert a.whole is not None
-        assert a.whole.spent is not None
-        parts = ", ".join(f"{part.name} {part.value / GIB:.2f}" for part in a.whole.spent.parts)
-        observed = {k: v for k, v in a.row["observed"].items() if k in ("weights_gib", "activation_gib", "non_torch_gib") and v is not None}
-        lines.append(
-            f"- {a.row['id']} ({a.row['model']}, {a.row['gpu']}, {a.row['vllm_version']}): {relative:+.0%}, {absolute:+.2f} GiB; "
-            f"reckoned {parts}; logged {observed}. {reasons.get(a.row['id'], '')}"
-        )
+    lines += ["", f"every family left out in turn: {shares(left_out_all)}", "", "each term's own error:", ""]
+    lines += term_table(counted_terms(answers, two))
+    lines += ["", "beyond 3 % and half a GiB:", *missing_rows([(a, *error_bytes(a)) for a in two], reasons)]
     naive = [(naive_gib(a) - a.row["observed"]["available_kv_gib"], 0.0) for a in two]
     relative_naive = [(e, e / abs(a.row["observed"]["available_kv_gib"] or 1)) for (e, _), a in zip(naive, two, strict=True)]
     lines += [
@@ -221,6 +214,12 @@ def questions(answers: list[Answer]) -> list[dict[str, Any]]:
             "weightsGib": ours.weights_bytes * ours.flags.tp * ours.flags.pp / GIB,
         })  # fmt: skip
     return asked
+
+
+def counted_terms(answers: list[Answer], two: list[Answer]) -> list[Answer]:
+    """Rows whose terms count: those of part 2, and others that log a term on a card that they name."""
+    chosen = {id(a) for a in two}
+    return [a for a in answers if id(a) in chosen or (a.whole is not None and a.row.get("gpu") and a.row["observed"].get("weights_gib"))]
 
 
 def naive_gib(found: Answer) -> float:

@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 from bench.sizing import Answer, answer, error_bytes, is_plain  # noqa: E402
 from bench.sizing_rows import public_rows  # noqa: E402
 from bench.sizing_shares import off, shares  # noqa: E402
+from bench.sizing_terms import term_table  # noqa: E402
 
 from barostat.core.units import GIB  # noqa: E402
 
@@ -70,7 +71,7 @@ def report(answers: list[Answer]) -> str:
     lines = [f"plain rows: tokens within 1 % for {sum(e <= 0.01 for e in plain)} of {len(plain)}"]
     lines.append(f"hybrid rows: within 2 % for {sum(e <= 0.02 for e in mixed)} of {len(mixed)}, median {statistics.median(mixed):.2%}")
     lines.append(f"available KV memory: {shares(memory)}")
-    return "\n".join([*lines, "", *map(line_of, answers)])
+    return "\n".join([*lines, "", *term_table([found for found in answers if has_memory(found)]), "", *map(line_of, answers)])
 
 
 def main() -> int:

@@ -19,8 +19,8 @@ from barostat.catalog.models import find_model, without_format
 from barostat.core.errors import InputError
 from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
-from barostat.engines.vllm.config import resolve
-from barostat.judge.plan import PlanRequest
+from barostat.engines.vllm.command_line.config import resolve
+from barostat.judge.sizing.plan import PlanRequest
 from barostat.kv.architecture import Architecture
 from barostat.kv.read_architecture import read_architecture
 
@@ -42,6 +42,7 @@ _SWITCHES = {"enable_prefix_caching": "--enable-prefix-caching", "async_scheduli
 _VALUES = (
     "mamba_ssm_cache_dtype", "mamba_cache_dtype", "mamba_cache_mode", "speculative_config", "kv_cache_memory_bytes",
     "num_gpu_blocks_override", "decode_context_parallel_size", "max_num_seqs", "max_num_batched_tokens",
+    "limit_mm_per_prompt",
 )  # fmt: skip
 # Threads of vllm-project/vllm opened about when a release came out.
 _RELEASES = (
@@ -135,10 +136,37 @@ def model_of(row: dict[str, Any], configs: Path) -> Architecture:
         for path in (configs / Path(row["config_file"]).name, beside / row["config_file"]):
             if not path.exists():
                 continue
-            return read_architecture(json.loads(path.read_text()), path.name)
+            config = json.loads(path.read_text())
+            return read_architecture(without_format(config) if _is_others_format(row, config) else config, path.name)
     if (listed := find_model(row.get("shape") or row.get("model") or "")) is not None:
         return read_architecture(without_format(listed.config) if row.get("shape") else listed.config, listed.name)
     raise InputError("the row names no model configuration, and the built-in catalogue has none of that name")
+
+
+_FORMATS = {
+    "fp4": re.compile(r"fp4", re.IGNORECASE),
+    "int4": re.compile(r"int4|awq|gptq|auto-?round|w4|4.?bit|bnb|bitsandbytes", re.IGNORECASE),
+    "8-bit": re.compile(r"fp8|int8|w8|8.?bit", re.IGNORECASE),
+}
+
+
+def _format(text: str) -> str:
+    """The kind of format that these words speak of, or nothing."""
+    return next((kind for kind, words in _FORMATS.items() if words.search(text)), "")
+
+
+def _is_others_format(row: dict[str, Any], config: dict[str, Any]) -> bool:
+    """True where the file is that of a sibling checkpoint in another format: the shape is right, what it says of weights and KV scales not.
+
+    Told by the note in the file: where the row speaks of no format the sibling's name decides, else what its file says.
+    """
+    sibling = re.search(r"config of (\S+): .*quantization_config/dtype may differ", str(config.get("_note")))
+    if sibling is None:
+        return False
+    if stated := _format(f"{row.get('quantization') or ''} {row.get('model') or ''}"):
+        found = config.get("quantization_config") or {}
+        return stated != _format(" ".join(str(found.get(name, "")) for name in ("quant_algo", "quant_method", "format")) + sibling[1])
+    return bool(_format(sibling[1]))
 
 
 def assumes_prefix_caching(row: dict[str, Any], model: Architecture, version: EngineVersion) -> bool:

@@ -27,11 +27,11 @@ sys.path.insert(0, str(ROOT))
 
 from bench.twin_peers import blis  # noqa: E402
 
-from barostat.io.requests_file import read_requests  # noqa: E402
+from barostat.io.input_files.requests_file import read_requests  # noqa: E402
 from barostat.twin.forms import simulate  # noqa: E402
 from barostat.twin.pace import EverySteps  # noqa: E402
 from barostat.twin.request import Row  # noqa: E402
-from barostat.twin.run import Steps  # noqa: E402
+from barostat.twin.scheduler.run import Steps  # noqa: E402
 from barostat.twin.settings import Settings  # noqa: E402
 
 REAL = ROOT / ".vllm" / "bin" / "python"

@@ -2,9 +2,8 @@
 
     python dev/catalogue.py ../shared
 
-Reads DIR/models/*.json and DIR/gpus.csv; writes src/barostat/catalog/models/*.py (only the fields that size memory, lists of layers as
-runs)
-and prints the card table. The files read are not part of this repository.
+Reads DIR/models/*.json and DIR/gpus.csv; writes src/barostat/catalog/models/*.jsonl (a model a line: only the fields that size memory,
+lists of layers as runs) and prints the card table. The files read are not part of this repository.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import csv
 import json
 import re
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -134,21 +132,11 @@ def packed(value: Any) -> Any:
     return value
 
 
-HEAD = '''"""{title}: what sizes the memory of each model. Written by dev/catalogue.py; see each row's source.
-
-Shapes: name -> (where the numbers were read, fields of the model's configuration; long lists as runs).
-"""
-
-from __future__ import annotations
-
-# fmt: off
-MODELS: dict[str, tuple[str, dict[str, object]]] = {{
-'''
 SHELVES = {
-    "qwen": ("Qwen",), "meta": ("meta-llama", "RedHatAI", "codellama"), "google": ("google",),
-    "nvidia": ("nvidia",), "nemotron": ("nvidia, Nemotron",),
+    "qwen": ("Qwen",), "meta": ("meta-llama", "RedHatAI", "codellama"), "google": ("google",), "nvidia": ("nvidia",), "nemotron": (),
     "deepseek": ("deepseek-ai", "sgl-project"), "moonshot": ("moonshotai",), "zai": ("zai-org",), "others": (),
 }  # fmt: skip
+"""File -> whose models are in it; `others` has the rest, and what NVIDIA made for itself stands apart from what it converted."""
 
 
 def models(folder: Path) -> None:
@@ -160,15 +148,10 @@ def models(folder: Path) -> None:
         org = name.split("/")[0]
         shelf = next((shelf for shelf, orgs in SHELVES.items() if org in orgs), "others")
         shelf = "nemotron" if shelf == "nvidia" and "Nemotron" in name else shelf
-        row = (where.get(path.name, ""), packed(slim(json.loads(path.read_text()))))
-        lines = textwrap.wrap(
-            f"{name!r}: {row!r},", 134, initial_indent="    ", subsequent_indent="        ", break_long_words=False, break_on_hyphens=False
-        )
-        shelves[shelf].append("\n".join(lines) + "\n")
-    (TARGET / "models").mkdir(exist_ok=True)
+        row = {"name": name, "source": where.get(path.name, ""), "config": packed(slim(json.loads(path.read_text())))}
+        shelves[shelf].append(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
     for shelf, rows in shelves.items():
-        title = shelf if shelf == "others" else "Models of " + ", ".join(SHELVES[shelf])
-        (TARGET / "models" / f"{shelf}.py").write_text(HEAD.format(title=title.capitalize()) + "".join(rows) + "}\n")
+        (TARGET / "models" / f"{shelf}.jsonl").write_text("".join(rows))
     print(sum(map(len, shelves.values())), "models")
 
 

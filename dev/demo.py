@@ -1,9 +1,9 @@
-"""`make demo`: a vLLM collapses under a burst, and comes back. On the twin: no GPU, no vLLM, about a minute and a quarter.
+"""`make demo`: a vLLM collapses under a burst, and comes back; behind the gateway it does not collapse. On the twin: no GPU, no vLLM.
 
 `barostat twin` serves with a small KV pool, and clients ask it for what it can do with ease. A burst pushes it into preemption; from
 then on it computes so much again that the same load no longer fits, although the burst is over. It is diagnosed; what the diagnosis
 proposes is tried (`barostat what-if`); the best is applied with a controlled restart, while clients try again; and it is diagnosed once
-more.
+more. Then the engine as it was at first gets the same burst with `barostat gateway` in front (demo_gateway.py). About 75 s in all.
 
 Exit 0 if each of these was really seen, else 1 with what was not. `--real` (`make demo REAL=1`) diagnoses the real vLLM instead.
 """
@@ -25,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dev import demo_real
+from dev.demo_gateway import Burst, SecondAct, behind_the_gateway, wrong_in
 from dev.demo_numbers import SLO_ITL_S, SLO_TTFT_S, Numbers, numbers
 from dev.demo_page import Look, Story, page
 from dev.demo_traffic import Shape, Traffic, Watch
@@ -32,9 +33,9 @@ from dev.engine import ROOT
 from dev.twin_engine import TwinEngine
 from rich.console import Console
 
-from barostat.io.record import Sources, record
-from barostat.judge.diagnose import diagnose, shown_window
-from barostat.shells.report_text import cause_words, print_report
+from barostat.io.local_host.recording import Sources, record_engines
+from barostat.judge.diagnosis.diagnose import examine
+from barostat.shells.reports.diagnosis.text import cause_words, print_report
 
 # An engine that computes 11,000 tokens a second, be they prompt or output, with a pool of 64 blocks of 128 tokens. At 15 requests a second
 # it runs eight at once, in a third of the pool. With the pool full it preempts twice per request and gets no further than that rate;
@@ -44,7 +45,8 @@ OPTIONS = ("--kv-blocks", "64")
 LATENCY = "base=0.0005,prefill=0.00009,decode=0.00009"
 SHAPE = Shape(rate_per_s=15.0, prompt_tokens=(51, 100), output_tokens=(201, 500))
 CALM_S, BURST_S, BURST_FACTOR, ALONE_S = 5.0, 2.0, 3.0, 5.0
-LOOK_S, LAST_LOOK_S, RECOVERED_WITHIN_S = 8.0, 8.0, 40
+LOOK_S, LAST_LOOK_S, RECOVERED_WITHIN_S = 8.0, 6.0, 40
+BEHIND = Burst(SHAPE, BURST_FACTOR, CALM_S, BURST_S, ALONE_S)
 PAGE = ROOT / "build" / "demo.html"
 
 
@@ -79,11 +81,11 @@ class Stage:
         engine = self.engine
         say(f"$ barostat diagnose {engine.url} --for {for_s:.0f}s --interval 2s --log engine.log --pid {engine.pid}")
         from_s = self.traffic.now_s()
-        recording = record(Sources((engine.url,), engine.log, engine.pid), for_s, 2.0)
-        report = diagnose(recording)
-        print_report(report, Console(highlight=False))
+        recording = record_engines(Sources((engine.url,), engine.log, engine.pid), for_s, 2.0)
+        found = examine(recording)
+        print_report(found.report, Console(highlight=False, markup=False, emoji=False))
         until_s = self.traffic.now_s()
-        return Look(report.replicas[0], shown_window(recording, recording.replicas[0]), self.between(from_s, until_s), until_s)
+        return Look(found.report.replicas[0], found.shown[recording.replicas[0].name], self.between(from_s, until_s), until_s)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -105,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen.page.write_text(page(story), encoding="utf-8")
     say(f"before: {story.before.numbers.told()}")
     say(f"after:  {story.after.numbers.told()}")
+    say(f"behind the gateway: {story.second.behind.told()}")
     say(f"the whole story on one page: {chosen.page}")
     say(f"done in {time.monotonic() - began_s:.0f} s")
     return 0
@@ -127,9 +130,24 @@ def _story() -> Story:
             with TwinEngine(*FLAGS, *_flags(chosen), shape="small", options=OPTIONS, latency=LATENCY) as second:
                 lost = _change(stage, second, chosen, marks)
                 after = _recovery(stage, marks)
-                return Story(
-                    SHAPE, BURST_FACTOR, BURST_S, traffic.answers, watch.samples, tuple(marks), before, after, tried, chosen, lost
-                )  # fmt: skip
+            answers, samples, burst_s = list(traffic.answers), list(watch.samples), marks[0][0]
+            without = stage.between(burst_s, burst_s + BURST_S + ALONE_S)
+    act = _second_act(without)
+    return Story(SHAPE, BURST_FACTOR, BURST_S, answers, samples, tuple(marks), before, after, tried, chosen, lost, act)
+
+
+def _second_act(without: Numbers) -> SecondAct:
+    """The engine of the beginning, the same burst, the gateway in front. Errors: Failed."""
+    say("the same engine and burst again, with `barostat gateway` in front")
+    with TwinEngine(*FLAGS, shape="small", options=OPTIONS, latency=LATENCY) as engine:
+        engine.wait_ready()
+        act = behind_the_gateway(engine, BEHIND, without)
+    say(f"  without: {without.told()}")
+    say(f"  with:    {act.behind.told()}")
+    say(f"  {act.preempted_words()} in all; {act.refused_words()}")
+    if wrong := wrong_in(act):
+        raise Failed(wrong)
+    return act
 
 
 def _collapse(stage: Stage) -> list[tuple[float, str]]:

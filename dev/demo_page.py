@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
+from dev.demo_gateway import SecondAct
 from dev.demo_numbers import SLO_ITL_S, SLO_TTFT_S, Numbers, preemption_rate, quantile
-from dev.demo_traffic import Answer, Sample, Shape
+from dev.demo_traffic import Answer, Refusal, Sample, Shape
 
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.window import Window
-from barostat.shells import charts
-from barostat.shells.charts import Chart, Line, Span, duration, percent, plain
-from barostat.shells.report_html import REPORT_STYLE, replica_html
+from barostat.shells.reports.diagnosis.page import replica_html
+from barostat.shells.reports.sheet import charts
+from barostat.shells.reports.sheet import page as sheet
+from barostat.shells.reports.sheet.charts import Chart, Line, Span
+from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.scale import duration, percent, plain
 
-_STYLE = "section{border-top:1px solid var(--rule);padding-top:.6rem}tr.chosen td{font-weight:700}.lead{max-width:46rem}"
-_TRIED = (
+TRIED = (
     ("good answers/s", "goodRequestsPerSecond", plain), ("preemptions/s", "preemptionsPerSecond", plain),
     ("KV usage", "kvUsageRatio", percent), ("running", "running", plain), ("waiting", "waiting", plain),
     ("TTFT p99", "ttftP99Seconds", duration), ("ITL p99", "itlP99Seconds", duration),
@@ -37,7 +39,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that happened. `marks`: what happened when. `tried`: what-if's candidates, the first is today. `lost`: what the change cost."""
+    """All that happened. `marks`: what happened when. `tried`: what-if's candidates, the first is today. `lost`: what the change cost.
+
+    `second`: the same burst, with the gateway in front.
+    """
 
     shape: Shape
     burst_factor: float
@@ -50,6 +55,7 @@ class Story:
     tried: Sequence[dict[str, Any]]
     chosen: str
     lost: str
+    second: SecondAct
 
 
 def page(story: Story) -> str:
@@ -59,26 +65,46 @@ def page(story: Story) -> str:
         "went back and the engine did not: preempted requests are computed again, and what that costs is what the load would have needed. "
         f"<code>{escape(story.chosen)}</code> ended it. {escape(story.lost)}"
     )
+    good, then = story.before.numbers.good_per_s, story.after.numbers.good_per_s
+    gain = f"{plain(good)} good answers a second before the change, {plain(then)} after it"
     body = (
-        f"<h1>A vLLM collapses under a burst, and comes back</h1><p class='lead'>{happened}</p>{_timeline(story)}"
-        f"<h2>Before and after the change</h2>{_before_after(story.before.numbers, story.after.numbers)}"
-        f"<section><h1>First diagnosis</h1>{replica_html(story.before.report, story.before.window)}</section>"
-        "<section><h1>What was tried</h1><p>Today's configuration and what the diagnosis proposes, on the traffic that was seen "
+        f"{sheet.heading('demo', 'A vLLM collapses under a burst, and comes back')}"
+        f"{sheet.verdict('none', 'RECOVERED', story.chosen, gain)}"
+        f"<p class='lead'>{happened}</p>{_timeline(story.answers, story.samples, story.marks)}"
+        f"<h2>Before and after the change</h2>{_compared(('', 'before', 'after'), story.before.numbers, story.after.numbers)}"
+        f"<section><h2>First diagnosis</h2>{replica_html(story.before.report, story.before.window)}</section>"
+        "<section><h2>What was tried</h2><p>Today's configuration and what the diagnosis proposes, on the traffic that was seen "
         f"(barostat what-if --from URL):</p>{_tried(story)}</section>"
-        f"<section><h1>Second diagnosis</h1>{replica_html(story.after.report, story.after.window)}</section>"
+        f"<section><h2>Second diagnosis</h2>{replica_html(story.after.report, story.after.window)}</section>"
+        f"<section><h2>The same burst behind the gateway</h2>{_behind(story)}</section>{sheet.footer()}"
     )
-    return charts.page("barostat demo", body, REPORT_STYLE + _STYLE)
+    return sheet.page("barostat demo", body)
 
 
-def _timeline(story: Story) -> str:
-    samples = story.samples
+def _behind(story: Story) -> str:
+    act = story.second
+    words = (
+        f"The engine as it was at the beginning, the same {story.burst_factor:g} times as many requests for {story.burst_s:g} seconds, and "
+        f"<code>barostat gateway</code> in front with <code>{escape(act.limits)}</code>. It takes in what the KV pool will hold: "
+        f"{act.preempted_words()}, and {escape(act.refused_words())}."
+    )
+    table = _compared(("from the burst on", "without", "behind the gateway"), act.without, act.behind)
+    return f"<p>{words}</p>{table}{_timeline(act.answers, act.samples, act.marks, act.refusals)}"
+
+
+def _timeline(
+    answers: Sequence[Answer], samples: Sequence[Sample], marks: tuple[tuple[float, str], ...], refusals: Sequence[Refusal] = ()
+) -> str:
     until_s = max((sample.at_s for sample in samples), default=1.0)
     seconds = [index * _STEP_S for index in range(int(until_s / _STEP_S))]
     stalls: dict[int, list[float]] = {}
     waits: dict[int, list[float]] = {}
     good: dict[int, int] = {}
     asked: dict[int, int] = {}
-    for one in story.answers:
+    refused: dict[int, int] = {}
+    for refusal in refusals:
+        refused[int(refusal.at_s)] = refused.get(int(refusal.at_s), 0) + 1
+    for one in answers:
         asked[int(one.sent_s)] = asked.get(int(one.sent_s), 0) + 1
         for at_s, gap in one.stalls:
             stalls.setdefault(int(at_s), []).append(gap)
@@ -96,6 +122,7 @@ def _timeline(story: Story) -> str:
                 Line([(one.at_s, one.waiting) for one in samples], "waiting", "second"),
             ),
             plain,
+            counts=True,
         ),
         Chart("Preemptions per second", (Line(rates),), plain),
         Chart(
@@ -103,42 +130,39 @@ def _timeline(story: Story) -> str:
             (
                 Line([(at, good.get(int(at), 0)) for at in seconds], "good answers"),
                 Line([(at, asked.get(int(at), 0)) for at in seconds], "asked", "pale"),
+                *([Line([(at, refused.get(int(at), 0)) for at in seconds], "told to come later", "second")] if refusals else []),
             ),
             plain,
+            counts=True,
         ),
         Chart("Time to first token", (Line(_p99(waits, seconds)),), duration, note="p99 of each second, as clients see it"),
         Chart("Time between tokens", (Line(_p99(stalls, seconds)),), duration, note="p99 of each second, as clients see it"),
     )  # fmt: skip
-    return charts.charts(drawn, Span(0.0, until_s, story.marks))
+    return charts.charts(drawn, Span(0.0, until_s, marks))
 
 
 def _p99(by_second: dict[int, list[float]], seconds: Sequence[float]) -> list[tuple[float, float]]:
     return [(at, found) for at in seconds if (found := quantile(by_second.get(int(at), []), 0.99)) is not None]
 
 
-def _before_after(before: Numbers, after: Numbers) -> str:
-    def row(name: str, one: float | None, other: float | None, words: Any) -> str:
-        cells = "".join(f"<td>{'-' if value is None else words(value)}</td>" for value in (one, other))
-        return f"<tr><td>{name}</td>{cells}</tr>"
+def _compared(heads: tuple[str, str, str], before: Numbers, after: Numbers) -> str:
+    def row(name: str, one: float | None, other: float | None, words: Any) -> tuple[str, ...]:
+        return name, *("-" if value is None else words(value) for value in (one, other))
 
-    rows = (
-        row("asked per second", before.offered_per_s, after.offered_per_s, plain)
-        + row("good answers per second", before.good_per_s, after.good_per_s, plain)
-        + row("preemptions per second", before.preemptions_per_s, after.preemptions_per_s, plain)
-        + row("KV usage", before.kv_usage_ratio, after.kv_usage_ratio, percent)
-        + row("running", before.running, after.running, plain)
-        + row("waiting", before.waiting, after.waiting, plain)
-        + row("TTFT p99", before.ttft_p99_s, after.ttft_p99_s, duration)
-        + row("ITL p99", before.itl_p99_s, after.itl_p99_s, duration)
-    )
-    return f"<table><tr><th></th><th>before</th><th>after</th></tr>{rows}</table>"
+    return sheet.table([
+        heads,
+        row("asked per second", before.offered_per_s, after.offered_per_s, plain),
+        row("good answers per second", before.good_per_s, after.good_per_s, plain),
+        row("preemptions per second", before.preemptions_per_s, after.preemptions_per_s, plain),
+        row("KV usage", before.kv_usage_ratio, after.kv_usage_ratio, percent),
+        row("running", before.running, after.running, plain),
+        row("waiting", before.waiting, after.waiting, plain),
+        row("TTFT p99", before.ttft_p99_s, after.ttft_p99_s, duration),
+        row("ITL p99", before.itl_p99_s, after.itl_p99_s, duration),
+    ])  # fmt: skip
 
 
 def _tried(story: Story) -> str:
-    head = "".join(f"<th>{title}</th>" for title, _, _ in _TRIED)
-    rows = ""
-    for one in story.tried:
-        cells = "".join(f"<td>{words(found['mean']) if (found := one[key]) else '-'}</td>" for _, key, words in _TRIED)
-        kind = " class='chosen'" if one["name"] == story.chosen else ""
-        rows += f"<tr{kind}><td>{escape(one['name'])}</td>{cells}</tr>"
-    return f"<table><tr><th></th>{head}</tr>{rows}</table>"
+    rows = [("", *(title for title, _, _ in TRIED))]
+    rows += [(one["name"], *(words(found["mean"]) if (found := one[key]) else "-" for _, key, words in TRIED)) for one in story.tried]
+    return sheet.table(rows, chosen=[place for place, one in enumerate(story.tried) if one["name"] == story.chosen])

@@ -1,5 +1,7 @@
 """The demo's clients: requests at a rate that does not care for answers, each tried again until it is answered; and the engine watched.
 
+Who is told when to come back (Retry-After) comes back then.
+
     with Traffic(url, Shape(...)) as traffic, Watch(url, traffic.began_s) as watch:
         traffic.burst(2.0, for_s=3.0)
         ...
@@ -24,7 +26,7 @@ from typing import Self
 
 from dev.load import FIRST_PLAIN_TOKEN, VOCABULARY, loopback
 
-from barostat.engines.vllm import exposition
+from barostat.engines.vllm.metrics import exposition
 
 RETRY_S = 0.25
 SAMPLED_EVERY_S = 0.5
@@ -58,8 +60,23 @@ class Answer:
         return self.first_s - self.sent_s <= ttft_s and (self.done_s - self.first_s) / max(1, self.output_tokens - 1) <= itl_s
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A try that was answered with a no. `reason`: as the answer names it; `retry_after_s`: when to come back, None where none is said."""
+
+    at_s: float
+    status: int
+    reason: str
+    retry_after_s: float | None
+
+    @property
+    def is_clear(self) -> bool:
+        """A status that means later, a reason, and when to come back."""
+        return self.status in (429, 503) and bool(self.reason) and self.retry_after_s is not None
+
+
 class Traffic:
-    """Requests come until the block is left, in a thread of their own; `answers` can be read all the while."""
+    """Requests come until the block is left, in a thread of their own; `answers` and `refusals` can be read all the while."""
 
     def __init__(self, url: str, shape: Shape) -> None:
         """Nothing is sent yet. Errors: ValueError for an address that is not loopback."""
@@ -70,6 +87,7 @@ class Traffic:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="traffic", daemon=True)
         self.answers: list[Answer] = []
+        self.refusals: list[Refusal] = []
         self.began_s = 0.0
 
     def now_s(self) -> float:
@@ -116,21 +134,24 @@ class Traffic:
         self.answers.append(answer)
         while True:
             answer.tries += 1
+            again_s: float | None = RETRY_S
             with contextlib.suppress(OSError):
-                if await self._try(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, answer):
-                    return
-            await asyncio.sleep(RETRY_S)
+                again_s = await self._try(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, answer)
+            if again_s is None:
+                return
+            await asyncio.sleep(again_s)
 
-    async def _try(self, request: bytes, answer: Answer) -> bool:
-        """True if the whole answer came. What came of one that was cut off does not count: it comes again."""
+    async def _try(self, request: bytes, answer: Answer) -> float | None:
+        """None if the whole answer came, else when to try again. What came of one that was cut off does not count: it comes again."""
         loop = asyncio.get_running_loop()
-        first_s, last_s, tail = None, 0.0, b""
+        first_s, last_s, tail, head = None, 0.0, b"", b""
         with socket.socket() as connection:
             connection.setblocking(False)
             await loop.sock_connect(connection, (self._host, self._port))
             await loop.sock_sendall(connection, request)
             while piece := await loop.sock_recv(connection, 65_536):
                 tail = (tail + piece)[-2000:]
+                head = head or piece
                 if b"data: {" not in piece:
                     continue
                 now_s = self.now_s()
@@ -140,9 +161,21 @@ class Traffic:
                     answer.stalls.append((now_s, now_s - last_s))
                 last_s = now_s
         if b'"finish_reason":"length"' not in tail.replace(b": ", b":"):
-            return False
+            return self._refused(head.decode(errors="replace"))
         answer.first_s, answer.done_s = first_s, last_s
-        return True
+        return None
+
+    def _refused(self, head: str) -> float:
+        """When to try again; a no is kept."""
+        status, fields = head[9:12], head.lower().partition("\r\n\r\n")[0]
+        if not status.isdigit() or status == "200":
+            return RETRY_S
+        found = dict(line.split(": ", 1) for line in fields.split("\r\n")[1:] if ": " in line)
+        told = found.get("retry-after", "")
+        refusal = Refusal(self.now_s(), int(status), found.get("x-barostat-reason", ""), float(told) if told.isdigit() else None)
+        self.refusals.append(refusal)
+        # Not all in the same moment, as client libraries do it.
+        return RETRY_S if refusal.retry_after_s is None else refusal.retry_after_s + self._dice.uniform(0.0, RETRY_S)
 
 
 @dataclass(frozen=True, slots=True)

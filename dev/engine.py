@@ -17,7 +17,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dev.free_port import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".vllm"
@@ -105,7 +108,7 @@ class Engine:
         self.shape = shape
         self.model = model or str(model_folder(shape))
         self.env = dict(env or {})
-        self.port = _free_port()
+        self.port = free_port()
         self.folder = Path(tempfile.mkdtemp(prefix="barostat-engine-"))
         self.log = self.folder / "engine.log"
         self.started_after_s: float | None = None
@@ -287,12 +290,6 @@ def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         **extra,
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def _group_exists(group: int) -> bool:

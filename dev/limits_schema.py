@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from barostat.io import limits_schema
+from barostat.io.input_files import limits_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "docs" / "reference" / "serving-limits.schema.json"

@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from barostat.io import bundle
-from barostat.judge.diagnose import diagnose
-from barostat.shells.report_text import print_report
+from barostat.io.bundles import bundle
+from barostat.judge.diagnosis.diagnose import diagnose
+from barostat.shells.reports.diagnosis.text import print_report
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDING = ROOT / "tests" / "data" / "bundles" / "kv-preemption-thrash"

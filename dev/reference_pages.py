@@ -1,6 +1,6 @@
 """The reference pages, made from the code itself (`make docs`); a test holds them to it.
 
-docs/reference/causes.md  symptoms.md  levers.md  signals.md  command-line.md
+docs/reference/causes.md  symptoms.md  levers.md  rules.md  alerts.md  signals.md  bounds.md  licences.md  command-line.md  barostat.1
 """
 
 from __future__ import annotations
@@ -15,17 +15,29 @@ import sys
 from pathlib import Path
 
 from barostat import levers as levers_package
+from barostat.alerts.healthy_hours import RECORDINGS
+from barostat.alerts.inhibitions import hidden_by
+from barostat.alerts.named import alerts
 from barostat.catalog.signals import SIGNALS
+from barostat.core.bounds import BOUNDS
 from barostat.core.diagnosis import VARIANTS
-from barostat.judge.causes import causes
+from barostat.judge.diagnosis.causes import causes
 from barostat.levers import levers
+from barostat.lint.rules import rules
 from barostat.shells.cli.main import parser
-from barostat.shells.pages import pages
+from barostat.shells.reports.rule_pages import pages
 from barostat.symptoms import symptoms
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dev.licences import licences_page
+from dev.man_page import man_page
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 NOTE = "<!-- Made by `make docs` from the code. Do not edit. -->\n\n"
-SECTION = re.compile(r"^(Meaning|Impact|Evidence|Not evidence|Mitigation|Source|When|Not when|Undo|Proof):", re.MULTILINE)
+SECTION = re.compile(
+    r"^(Meaning|Impact|Evidence|Not evidence|Mitigation|Source|When|Not when|Undo|Proof|Bad|Good|Fix|Healthy):", re.MULTILINE
+)
 
 
 def _page(name: str, title: str, text: str, extra: str = "") -> str:
@@ -74,11 +86,63 @@ def levers_page() -> str:
     return NOTE + f"# Levers\n\n{said}\n\n" + "\n".join(parts)
 
 
+def rules_page() -> str:
+    """Every rule of `barostat check`, those that an ordinary team is shown before those that a pedant asks for."""
+    known = pages()
+    ordered = sorted(rules(), key=lambda rule: (rule.persona != "ordinary", rule.name))
+    rows = [f"| [`{rule.name}`](#{rule.name}) | {rule.severity} | {rule.confidence} | {rule.persona} | {rule.title} |" for rule in ordered]
+    parts = [
+        _page(rule.name, rule.title, known[rule.name].text, f"{rule.severity}, {rule.confidence} confidence, {rule.persona}.\n\n")
+        for rule in ordered
+    ]
+    said = (
+        "What `barostat check` looks for. Ordinary: what breaks or hurts, shown to everybody. Pedant: what a careful team asks for too "
+        "(`--persona pedant`). A rule may say of one finding that it is graver, less sure or for everybody. Each page's Bad and Good are "
+        "the rule's tests.\n\nThree more have no page: `drift` (`--live`: the running engine is not what is declared) and, of comments, "
+        "`suppression-without-reason` and `unused-suppression`."
+    )
+    table = "| rule | severity | confidence | persona | what |\n|---|---|---|---|---|\n" + "\n".join(rows)
+    return NOTE + f"# Rules\n\n{said}\n\n{table}\n\n" + "\n".join(parts)
+
+
+def alerts_page() -> str:
+    """Every alert with its page: how grave, how soon, what it hides, and how often it fired where nothing was wrong."""
+    known = pages()
+    rows, parts = [], []
+    for alert in sorted(alerts(), key=lambda alert: (alert.severity, alert.name)):
+        rows.append(
+            f"| [`{alert.name}`](#{alert.name.lower()}) | {alert.severity} | {alert.part} | {alert.within_s / 60:g} | {alert.title} |"
+        )
+        hidden = ", ".join(f"`{name}`" for name in hidden_by(alert, alerts()))
+        extra = f"{alert.severity}, after {alert.within_s / 60:g} minutes at the latest." + (f" Hides {hidden}." if hidden else "")
+        apart = SECTION.sub(r"\n\g<0>", known[alert.name].text)
+        parts.append(_page(alert.name, alert.title, apart, f"{extra}\n\n"))
+    said = (
+        "What `barostat rules` makes, and where each alert's `runbook_url` leads. Critical wakes a person, warning can wait for the "
+        "morning. Part says whose series are read: vLLM's, latencies promised in the limits, the gateway's, Kubernetes', the cards'. "
+        "How soon is from the beginning of the incident, at scrapes 15 s apart.\n\n"
+        f"The healthy hours: {'; '.join(f'{name} ({what})' for name, what in RECORDINGS.items())}; and the first of them with usage at "
+        "96 % and the card's memory at 92 % throughout. Recordings of vLLM 0.32.0, each played for an hour."
+    )
+    table = "| alert | severity | part | within, min | what |\n|---|---|---|---|---|\n" + "\n".join(rows)
+    return NOTE + f"# Alerts\n\n{said}\n\n{table}\n\n" + "\n".join(parts)
+
+
 def signals_page() -> str:
     """Every signal with its unit, meaning and age limit."""
     rows = [f"| `{kind.name}` | {kind.unit} | {kind.meaning} | {kind.stale_after_s:,.0f} |" for kind in SIGNALS.values()]
     head = "# Signals\n\nA reader makes them, a symptom needs them.\n\n| name | unit | meaning | stale after, s |\n|---|---|---|---|\n"
     return NOTE + head + "\n".join(rows) + "\n"
+
+
+def bounds_page() -> str:
+    """How much of what strangers send is read."""
+    rows = [f"| {bound.of} | {bound.most:,} {bound.unit} | {bound.beyond} |" for bound in BOUNDS]
+    said = (
+        "Bundles, metrics and answers come from strangers: counts are bounded as well as bytes, and what was left out is said. "
+        "Answers of engines, API servers and Prometheus, logs and archives have a bound in bytes beside their reader, and a deadline."
+    )
+    return NOTE + f"# Bounds of what is read\n\n{said}\n\n| of | at most | beyond it |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
 def command_line_page() -> str:
@@ -94,8 +158,13 @@ PAGES = {
     "causes.md": causes_page,
     "symptoms.md": symptoms_page,
     "levers.md": levers_page,
+    "rules.md": rules_page,
+    "alerts.md": alerts_page,
     "signals.md": signals_page,
+    "bounds.md": bounds_page,
+    "licences.md": lambda: NOTE + licences_page(),
     "command-line.md": command_line_page,
+    "barostat.1": man_page,
 }
 
 

@@ -22,7 +22,8 @@ class Scenario:
     """One state and how to get there.
 
     `settle_s`: how long the load runs before the state is steady. `stops`: the role of the process that gets SIGSTOP after that.
-    `load` None: no request. An empty `cause` is never used: the name of the cause that the diagnosis has to give.
+    `load` None: no request; `beside`: a second kind of request on top of it. An empty `cause` is never used: the name of the cause that
+    the diagnosis has to give. `recorded_only`: shown by its recording; one of its kind is brought about live, which costs a minute.
     """
 
     name: str
@@ -30,11 +31,13 @@ class Scenario:
     why: str
     flags: tuple[str, ...]
     load: Load | None = None
+    beside: Load | None = None
     shape: str = "small"
     settle_s: float = 8.0
     stops: str = ""
     model: str = ""
     listens: bool = True
+    recorded_only: bool = False
 
     def engine(self) -> Engine:
         """The engine of this scenario, not started."""
@@ -43,6 +46,8 @@ class Scenario:
 
 _SMALL_POOL = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
 _LARGE_POOL = ("--max-model-len", "4096", "--max-num-seqs", "64")
+_FEW = ("--max-model-len", "6144", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64", "--no-enable-prefix-caching")
+"""A pool of 63 usable blocks in front of prompts that take 12 to 40 of them: two to six requests fit."""
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
@@ -123,6 +128,87 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("--max-model-len", "4096", "--num-gpu-blocks-override", "16"),
         listens=False,
     ),
+    Scenario(
+        "few-large-half-empty",
+        "kv-admission-queueing",
+        "a prompt takes 33 to 37 of 63 blocks: while one runs the pool is 56 % used, and the next one does not fit",
+        _FEW,
+        Load(clients=6, prompt_tokens=(4200, 4700), output_tokens=(60, 120)),
+        settle_s=12.0,
+    ),
+    Scenario(
+        "few-large-three",
+        "kv-admission-queueing",
+        "a prompt takes 17 to 18 of 63 blocks and grows by one: three fit, 84 % used, and the fourth waits",
+        _FEW,
+        Load(clients=9, prompt_tokens=(2100, 2240), output_tokens=(40, 60)),
+        settle_s=12.0,
+        recorded_only=True,
+    ),
+    Scenario(
+        "few-large-growing",
+        "kv-preemption-thrash",
+        "a prompt takes 6 to 7 blocks at admission and grows by 7 to 10: nine are let in where four can end",
+        _FEW,
+        Load(clients=10, prompt_tokens=(700, 800), output_tokens=(900, 1200)),
+        settle_s=25.0,
+        recorded_only=True,
+    ),
+    Scenario(
+        "large-bursts-on-small",
+        "kv-admission-queueing",
+        "small requests leave two thirds of the pool free, which prompts of half the pool do not find twice: the second holds up the queue",
+        _FEW,
+        Load(clients=8, prompt_tokens=(100, 200), output_tokens=(60, 120)),
+        Load(clients=3, prompt_tokens=(3600, 4200), output_tokens=(300, 400)),
+        settle_s=20.0,
+        recorded_only=True,
+    ),
+    Scenario(
+        "few-large-watermark",
+        "kv-admission-queueing",
+        "a tenth of the pool is kept free at admission, so the third prompt of 18 blocks does not fit although 27 are free",
+        (*_FEW, "--watermark", "0.15"),
+        Load(clients=6, prompt_tokens=(2200, 2300), output_tokens=(100, 200)),
+        settle_s=12.0,
+        recorded_only=True,
+    ),
+    Scenario(
+        "few-large-whole-prompts",
+        "kv-admission-queueing",
+        "without chunked prefill a prompt is computed in one step; two of 24 to 26 blocks fit, and the third waits for the pool",
+        (*_FEW, "--no-enable-chunked-prefill", "--max-num-batched-tokens", "8192"),
+        Load(clients=6, prompt_tokens=(3000, 3300), output_tokens=(60, 120)),
+        settle_s=12.0,
+        recorded_only=True,
+    ),
+    Scenario(
+        "few-large-active-limit",
+        "slot-bound",
+        "one active sequence at most: the second waits for it while two thirds of the pool are free",
+        (*_FEW, "--max-num-active-seqs", "1"),
+        Load(clients=5, prompt_tokens=(1500, 2000), output_tokens=(60, 120)),
+        settle_s=12.0,
+        recorded_only=True,
+    ),
+    Scenario(
+        "few-large-healthy",
+        "healthy-busy",
+        "two clients whose requests hold a third of the pool each: two thirds used for ever, nobody waits",
+        _FEW,
+        Load(clients=2, prompt_tokens=(2100, 2240), output_tokens=(200, 300)),
+        settle_s=12.0,
+        recorded_only=True,
+    ),
+    Scenario(
+        "rare-preemption",
+        "kv-admission-queueing",
+        "requests grow by a block or two after they were let in: now and then the last block is not there, in one of some thirty requests",
+        ("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64", "--watermark", "0.05"),
+        Load(clients=24, prompt_tokens=(400, 500), output_tokens=(60, 140)),
+        settle_s=12.0,
+        recorded_only=True,
+    ),
 )
 
 
@@ -136,6 +222,8 @@ def brought_about(one: Scenario, engine: Engine) -> Iterator[Background | None]:
     """The ready engine is in the scenario's state; afterwards it is free of load and goes on."""
     with contextlib.ExitStack() as stack:
         load = stack.enter_context(Background(engine.url, one.load)) if one.load else None
+        if one.beside:
+            stack.enter_context(Background(engine.url, one.beside))
         time.sleep(one.settle_s)
         if one.stops:
             pid = engine.pid_of(one.stops)

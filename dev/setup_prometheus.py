@@ -1,25 +1,25 @@
-"""A real Prometheus, Debian's package, unpacked into the cache and not installed (`make prometheus`; no root, 19 MB).
+"""A real Prometheus and Alertmanager, Debian's packages, unpacked into the cache and not installed (`make prometheus`; no root, 30 MB).
 
-    <cache>/prometheus-debian/   usr/bin/prometheus ...   READY (written last)
+    <cache>/prometheus-debian/     usr/bin/prometheus usr/bin/promtool ...   READY (written last)
+    <cache>/alertmanager-debian/   usr/bin/prometheus-alertmanager ...       READY
 
-Prints the path of the program as its last line.
+Prints the path of Prometheus as its last line.
 """
 
 from __future__ import annotations
 
-import fcntl
-import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from dev.debian import once, unpack
 from dev.setup_vllm import cache_dir
 
 TARGET = cache_dir() / "prometheus-debian"
 PROGRAM = TARGET / "usr" / "bin" / "prometheus"
+ALERTMANAGER_TARGET = cache_dir() / "alertmanager-debian"
+ALERTMANAGER = ALERTMANAGER_TARGET / "usr" / "bin" / "prometheus-alertmanager"
 
 
 def is_installed() -> bool:
@@ -27,30 +27,30 @@ def is_installed() -> bool:
     return (TARGET / "READY").exists()
 
 
+def alertmanager_is_installed() -> bool:
+    """True if Alertmanager is here, too."""
+    return (ALERTMANAGER_TARGET / "READY").exists()
+
+
+def unpack_alertmanager() -> None:
+    """Debian's Alertmanager opens its template where the package would have been installed; here it does from its own folder.
+
+    The path in the program is made relative, one stroke doubled to keep its length: start it with ALERTMANAGER_TARGET as working directory.
+    """
+    unpack(ALERTMANAGER_TARGET, ("prometheus-alertmanager",))
+    program = ALERTMANAGER.read_bytes()
+    installed, here = b"/usr/share/prometheus/alertmanager", b"usr/share/prometheus//alertmanager"
+    if installed not in program:
+        raise SystemExit(f"{ALERTMANAGER} does not name its folder any more")
+    ALERTMANAGER.write_bytes(program.replace(installed, here))
+
+
 def main() -> int:
-    """Leave the program behind."""
-    TARGET.mkdir(parents=True, exist_ok=True)
-    with (TARGET.parent / f"{TARGET.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not is_installed():
-            if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-                print("prometheus: apt-get and dpkg-deb are needed (Debian or Ubuntu)", file=sys.stderr)
-                return 1
-            unpack()
-            (TARGET / "READY").write_text("complete\n")
+    """Leave the programs behind."""
+    once(ALERTMANAGER_TARGET, unpack_alertmanager)
+    once(TARGET, lambda: unpack(TARGET, ("prometheus",)))
     print(PROGRAM)
     return 0
-
-
-def unpack() -> None:
-    """Fill TARGET. A machine whose package lists are empty has them fetched first, where that is allowed."""
-    with tempfile.TemporaryDirectory() as folder:
-        fetch = ["apt-get", "-qq", "-o", "APT::Sandbox::User=", "download", "prometheus"]
-        if subprocess.run(fetch, cwd=folder, capture_output=True).returncode:
-            subprocess.run(["apt-get", "-qq", "update"], check=True)
-            subprocess.run(fetch, cwd=folder, check=True)
-        (package,) = Path(folder).glob("prometheus_*.deb")
-        subprocess.run(["dpkg-deb", "-x", str(package), str(TARGET)], check=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,42 @@
-"""What holds for every test: how many examples a property is tried on, and that a slow machine is no failure."""
+"""What holds for every test: examples of a property, no failure by a slow machine, a limit for what hangs, and the flag that renews."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+from tests.support.virtual_time import virtual_time
 
 settings.register_profile("barostat", max_examples=50, deadline=None)
 settings.load_profile("barostat")
+
+QUICK_S = 90
+LIMITS_S = {"model": 120, "integration": 600, "parity": 600, "cluster": 1800}
+"""Seconds after which a test of this folder hangs, `QUICK_S` for any other: many times what it takes. All stacks are told."""
+LONG_S = 5400
+_HERE = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--renew`: golden reports and sample documents are written anew; the difference is for a person to read."""
+    parser.addoption("--renew", action="store_true", help="write golden reports and sample documents anew")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every test has a time limit, its folder's unless it has one of its own.
+
+    Not while coverage is measured: that takes many times as long, and who is interrupted within its tracer leaves it locked for all others.
+    """
+    for item in items if not config.pluginmanager.hasplugin("_cov") else ():
+        if item.get_closest_marker("timeout") is None and item.path.is_relative_to(_HERE):
+            folder = item.path.relative_to(_HERE).parts[0]
+            item.add_marker(pytest.mark.timeout(LONG_S if item.get_closest_marker("long") else LIMITS_S.get(folder, QUICK_S)))
+
+
+@pytest.fixture
+def on_virtual_time() -> Iterator[None]:
+    """Time passes only while everything waits, for what asks the servers of tests/support/small_servers.py."""
+    with virtual_time():
+        yield

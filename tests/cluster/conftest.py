@@ -11,14 +11,10 @@ A cluster of `make cluster` stays; one that tests started goes with the last of 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from dev import engine
 from dev.cluster import binaries, lifetime, workloads
 from dev.cluster.client import Cluster, Workspace

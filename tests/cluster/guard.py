@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from dev.cluster.client import Workspace
 
-from barostat.io.kubernetes.cluster import Cluster
-from barostat.io.kubernetes.failures import Failed
-from barostat.io.kubernetes.kubeconfig import find_access
-from barostat.io.kubernetes.resources import DEPLOYMENTS, ENDPOINT_SLICES
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.kubeconfig import find_access
+from barostat.io.kubernetes.client.resources import DEPLOYMENTS, ENDPOINT_SLICES
 from barostat.platform.objects import mapping, objects, text, value
 
 EVERY_S = 0.4
@@ -35,7 +35,7 @@ class Guard:
         while not self._stop.is_set():
             listed = await cluster.list(ENDPOINT_SLICES, self._space.namespace, labels=f"kubernetes.io/service-name={self._name}")
             home = await cluster.get(DEPLOYMENTS, self._name, self._space.namespace)
-            if not isinstance(listed, Failed) and not isinstance(home, Failed):
+            if not isinstance(listed, RequestFailed) and not isinstance(home, RequestFailed):
                 ends = [end for item in listed.items for end in objects(item, "endpoints")]
                 self._look({text(end, "targetRef", "name"): value(end, "conditions", "ready") is True for end in ends}, home)
             await asyncio.sleep(EVERY_S)

@@ -10,8 +10,8 @@ from dev.cluster import workloads
 from dev.cluster.client import Pod, Workspace
 
 from barostat.core.diagnosis import Diagnosis
-from barostat.io import bundle
-from barostat.judge.diagnose import diagnose
+from barostat.io.bundles import bundle
+from barostat.judge.diagnosis.diagnose import diagnose
 
 pytestmark = pytest.mark.usefixtures("real_vllm")
 

@@ -15,12 +15,12 @@ from dev.cluster.client import Workspace
 from tests.cluster.guard import Guard
 from tests.cluster.test_mitigate import QUICK, incidents, nothing_of_ours_is_left, preempted, pressed_twins
 
-from barostat.io.kubernetes.cluster import Cluster, Listed
-from barostat.io.kubernetes.failures import Failed
-from barostat.io.kubernetes.kubeconfig import find_access
-from barostat.io.kubernetes.resources import CONFIG_MAPS, Resource
-from barostat.io.kubernetes.watching import Changed, Relisted, watch
-from barostat.io.remedy.facts import NEEDED
+from barostat.io.kubernetes.client.cluster import Cluster, Listed
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.kubeconfig import find_access
+from barostat.io.kubernetes.client.resources import CONFIG_MAPS, Resource
+from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
+from barostat.io.mitigation.facts import NEEDED
 from barostat.shells.cli.main import main
 
 OBSERVER = Path(__file__).resolve().parents[2] / "deploy" / "rbac" / "observer.yaml"
@@ -75,7 +75,9 @@ def test_an_observer_reads_everything_and_is_told_of_every_right_to_write_that_i
 
     for right, found in run(observer, look).items():
         # "not found" is said only to who may read: of the object, or of a kind that this cluster does not have
-        allowed = (isinstance(found, Listed) and right.startswith("list ")) or (isinstance(found, Failed) and found.kind == "not-found")
+        allowed = (isinstance(found, Listed) and right.startswith("list ")) or (
+            isinstance(found, RequestFailed) and found.kind == "not-found"
+        )
         assert allowed, (right, found)
 
     async def write(api: Cluster, verb: str, resource: Resource) -> Any:
@@ -94,7 +96,7 @@ def test_an_observer_reads_everything_and_is_told_of_every_right_to_write_that_i
     for verb, group, plural in [*writes, ("create", "", "events")]:
         resource = kind_of(group, plural)
         refused = run(observer, lambda api, verb=verb, resource=resource: write(api, verb, resource))  # type: ignore[misc]
-        assert isinstance(refused, Failed), (verb, plural)
+        assert isinstance(refused, RequestFailed), (verb, plural)
         assert refused.right == f"{verb} {resource.right} in {space.namespace}"
         assert f"cannot {verb} {resource.right} in {space.namespace}: " in refused.why
 
@@ -110,7 +112,7 @@ def test_a_watch_in_trouble_sees_every_change(cluster: Lab, space: Workspace, tm
             for number in range(12):
                 body = {"metadata": {"name": f"c{number % 4}"}, "data": {"n": str(number)}}
                 made = await direct.create(CONFIG_MAPS, body, space.namespace)
-                if isinstance(made, Failed):
+                if isinstance(made, RequestFailed):
                     await direct.replace(CONFIG_MAPS, f"c{number % 4}", body, space.namespace)
                 await asyncio.sleep(2.0)
             await direct.delete(CONFIG_MAPS, "c0", space.namespace)

@@ -141,10 +141,10 @@ def patch_all(space: Workspace, script: str) -> None:
     """Every pod has its status: over our own seam, as two hundred kubectls would take minutes."""
     import asyncio
 
-    from barostat.io.kubernetes.cluster import Cluster as Api
-    from barostat.io.kubernetes.failures import Failed
-    from barostat.io.kubernetes.kubeconfig import find_access
-    from barostat.io.kubernetes.resources import PODS as RESOURCE
+    from barostat.io.kubernetes.client.cluster import Cluster as Api
+    from barostat.io.kubernetes.client.failures import RequestFailed
+    from barostat.io.kubernetes.client.kubeconfig import find_access
+    from barostat.io.kubernetes.client.resources import PODS as RESOURCE
 
     async def go() -> None:
         api = Api(find_access(str(space.cluster.kubeconfig("admin"))))
@@ -158,7 +158,7 @@ def patch_all(space: Workspace, script: str) -> None:
             )
         )
         await api.close()
-        assert not [one for one in found if isinstance(one, Failed)]
+        assert not [one for one in found if isinstance(one, RequestFailed)]
 
     asyncio.run(go())
 

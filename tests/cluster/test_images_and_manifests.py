@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import tarfile
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from dev.cluster import binaries, images, workloads
 from dev.cluster.layout import KUBERNETES_VERSION

@@ -19,17 +19,18 @@ from dev.cluster.client import Workspace
 from dev.load import Background, Load
 from tests.cluster.guard import Guard
 from tests.cluster.test_mitigate import PRESSED, QUICK, incidents, nothing_of_ours_is_left, preempted, pressed_twins
-from tests.unit.io.remedy_runs import Mortal, unless_killed
+from tests.support.remedy_runs import Mortal, unless_killed
 
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServingLimits
 from barostat.io.clock import SteadyClock
-from barostat.io.kubernetes.cluster import Cluster
-from barostat.io.kubernetes.kubeconfig import find_access
-from barostat.io.kubernetes.live import Options
-from barostat.io.remedy.campaign import Campaign, new_id
-from barostat.io.remedy.ground import Pace
-from barostat.io.remedy.store import Store
-from barostat.judge.remedy_plan import Planned, Wish
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.client.kubeconfig import find_access
+from barostat.io.kubernetes.recording.live import Options
+from barostat.io.mitigation.campaign import Campaign, new_id
+from barostat.io.mitigation.store import Store
+from barostat.io.mitigation.target_reader import ActTiming
+from barostat.judge.mitigation.planning import Wish
+from barostat.judge.mitigation.prepared import Prepared
 from barostat.remedy.plan import Bounds
 from barostat.remedy.state import State
 from barostat.shells.cli.main import main
@@ -62,7 +63,7 @@ class Lives:
     def campaign(self, cluster: Cluster) -> Campaign:
         """What a command would have. Nothing is waited for on account of dead runs: they have nothing on its way."""
         options = Options(LOOK_S, 2.0)
-        pace = Pace(stray_s=0.0)
+        pace = ActTiming(stray_s=0.0)
         return Campaign(cluster, self.space.namespace, "twin", options, SteadyClock(), self.told.append, self.limits, pace)
 
     async def life(self, cluster: Cluster, incident: str = "", *, abort: str = "") -> State | None:
@@ -72,12 +73,12 @@ class Lives:
         async def live() -> State:
             if incident:
                 state, limits = await Store(cluster, self.space.namespace).read(incident)
-                return (await campaign.resume(state, limits, abort=abort))[0]
+                return (await campaign.go_on(state, limits, abort=abort)).state
             for _ in range(5):
                 wish = Wish(new_id("twin"), autonomy="act", sustained_s=SUSTAINED_S, bounds=Bounds(drain_s=120.0))
-                made, limits = await campaign.plan(await campaign.look(), wish)
-                if isinstance(made, Planned):
-                    return (await campaign.carry_out(made.plan, limits, None))[0]
+                found = await campaign.prepare(wish, self.limits)
+                if isinstance(found, Prepared):
+                    return (await campaign.carry_out(found, None)).state
             raise AssertionError("no plan was made")
 
         return await unless_killed(live(), cluster)

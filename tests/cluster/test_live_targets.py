@@ -15,19 +15,19 @@ from dev.cluster.client import Cluster as Lab
 from dev.cluster.client import Workspace
 
 from barostat.core.errors import InputError
-from barostat.io import bundle, bundle_writer
-from barostat.io.http import Answer
-from barostat.io.kubernetes import live
-from barostat.io.kubernetes.cluster import Cluster
-from barostat.io.kubernetes.failures import Failed
-from barostat.io.kubernetes.kubeconfig import find_access
-from barostat.io.kubernetes.pod_door import PodDoor
-from barostat.io.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, PODS
-from barostat.io.kubernetes.sockets import Ran, execute
-from barostat.io.kubernetes.target import Wanted
-from barostat.io.kubernetes.watching import Changed, Relisted, watch
-from barostat.judge.diagnose import diagnose
-from barostat.judge.endpoint import Endpoint
+from barostat.io.bundles import bundle, bundle_writer
+from barostat.io.engine_http.http import Answer
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.kubeconfig import find_access
+from barostat.io.kubernetes.client.resources import CONFIG_MAPS, DEPLOYMENTS, PODS
+from barostat.io.kubernetes.client.sockets import Ran, execute
+from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
+from barostat.io.kubernetes.recording import live
+from barostat.io.kubernetes.recording.pod_route import PodRoute
+from barostat.io.kubernetes.recording.target import Wanted
+from barostat.judge.diagnosis.diagnose import diagnose
+from barostat.judge.evidence.endpoint import Endpoint
 from barostat.shells.cli.main import main
 
 OBSERVER = Path(__file__).resolve().parents[2] / "deploy" / "rbac" / "observer.yaml"
@@ -132,7 +132,9 @@ def test_a_workload_a_label_a_namespace(
 
 def test_a_pod_by_its_name(fleet: Workspace, observer: str) -> None:
     name = fleet.pods("app=twin")[0].name
-    made = live.record(Wanted((f"pod/{name}",), namespace=fleet.namespace, kubeconfig=observer), live.Options(for_s=1.0, interval_s=0.5))
+    made = live.record_pods(
+        Wanted((f"pod/{name}",), namespace=fleet.namespace, kubeconfig=observer), live.Options(for_s=1.0, interval_s=0.5)
+    )
     (replica,) = made.recording.replicas
     assert replica.name == name
     assert len(replica.scrapes) >= 2
@@ -141,16 +143,16 @@ def test_a_pod_by_its_name(fleet: Workspace, observer: str) -> None:
 
 def test_what_is_not_there_is_said_with_what_is(fleet: Workspace, observer: str) -> None:
     with pytest.raises(InputError, match=r"deploy/tvin: there is no such Deployment .*there are: sick, twin"):
-        live.record(Wanted(("deploy/tvin",), namespace=fleet.namespace, kubeconfig=observer), live.Options())
+        live.record_pods(Wanted(("deploy/tvin",), namespace=fleet.namespace, kubeconfig=observer), live.Options())
     with pytest.raises(InputError, match="no pod matches"):
-        live.record(Wanted(selector="app=nobody", namespace=fleet.namespace, kubeconfig=observer), live.Options())
+        live.record_pods(Wanted(selector="app=nobody", namespace=fleet.namespace, kubeconfig=observer), live.Options())
 
 
 def test_a_collected_target_is_judged_like_the_live_one(fleet: Workspace, observer: str, tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     wanted = Wanted(namespace=fleet.namespace, all_namespaces=False, kubeconfig=observer)
-    made = live.record(wanted, live.Options(for_s=2.0, interval_s=1.0, keep_logs=folder))
+    made = live.record_pods(wanted, live.Options(for_s=2.0, interval_s=1.0, keep_logs=folder))
     bundle_writer.write(made.recording, tmp_path / "b.tar.gz", made.logs)
     again = bundle.read(tmp_path / "b.tar.gz")
     assert causes(again) == causes(made.recording)
@@ -163,7 +165,7 @@ def test_a_collected_target_is_judged_like_the_live_one(fleet: Workspace, observ
 
 
 def test_the_config_file_is_read_from_its_config_map(fleet: Workspace, observer: str) -> None:
-    made = live.record(Wanted(("deploy/sick",), namespace=fleet.namespace, kubeconfig=observer), live.Options(for_s=0.0))
+    made = live.record_pods(Wanted(("deploy/sick",), namespace=fleet.namespace, kubeconfig=observer), live.Options(for_s=0.0))
     (replica,) = made.recording.replicas
     assert replica.config_file == {"max-num-seqs": 48}
     assert replica.previous_log is not None
@@ -171,7 +173,7 @@ def test_the_config_file_is_read_from_its_config_map(fleet: Workspace, observer:
 
 def test_a_missing_right_is_told_with_what_it_would_have_told(fleet: Workspace, tmp_path: Path) -> None:
     poor = with_rights(fleet, "poor", [rule("", "pods", "get list"), rule("apps", "deployments", "get")], tmp_path)
-    recording = live.record(Wanted(("deploy/twin",), namespace=fleet.namespace, kubeconfig=poor), live.Options(for_s=1.0)).recording
+    recording = live.record_pods(Wanted(("deploy/twin",), namespace=fleet.namespace, kubeconfig=poor), live.Options(for_s=1.0)).recording
     told = " | ".join(recording.missing)
     for right in ("get pods/proxy", "get pods/log", "list events", "list replicasets.apps", "list horizontalpodautoscalers.autoscaling"):
         assert f"cannot {right} in {fleet.namespace}: that would have told" in told
@@ -200,7 +202,7 @@ def test_the_observers_writes_are_refused_with_the_right_that_is_missing(fleet: 
             await execute(cluster, space, name, "", ["true"], 5.0),
         ]
 
-    rights = [found.right if isinstance(found, Failed) else found for found in run(observer, writes)]
+    rights = [found.right if isinstance(found, RequestFailed) else found for found in run(observer, writes)]
     assert rights == [
         f"patch deployments.apps in {space}",
         f"delete pods in {space}",
@@ -220,7 +222,9 @@ def test_the_observers_role_holds_no_verb_that_writes() -> None:
 
 def test_a_port_forward_stands_in_where_the_pod_proxy_is_forbidden(fleet: Workspace, tmp_path: Path) -> None:
     forwarder = with_rights(fleet, "forwarder", [rule("", "pods", "get list"), rule("", "pods/portforward", "create get")], tmp_path)
-    recording = live.record(Wanted(("deploy/twin",), namespace=fleet.namespace, kubeconfig=forwarder), live.Options(for_s=1.0)).recording
+    recording = live.record_pods(
+        Wanted(("deploy/twin",), namespace=fleet.namespace, kubeconfig=forwarder), live.Options(for_s=1.0)
+    ).recording
     assert all(len(replica.scrapes) >= 2 for replica in recording.replicas)
     assert all(replica.probe is not None and replica.probe.version for replica in recording.replicas)
 
@@ -230,7 +234,7 @@ def test_a_port_on_which_nothing_listens_is_told_alike_through_both_ways(fleet: 
     admin = str(fleet.cluster.kubeconfig("admin"))
 
     async def ask(cluster: Cluster) -> Any:
-        door = PodDoor(cluster, fleet.namespace, name, name, [Endpoint(8001)])
+        door = PodRoute(cluster, fleet.namespace, name, name, [Endpoint(8001)])
         return await door.ask("/metrics", within_s=5.0)
 
     assert run(admin, ask).kind == "refused"
@@ -242,7 +246,7 @@ def test_exec_gives_output_and_exit_code(fleet: Workspace) -> None:
     found = run(admin, lambda cluster: execute(cluster, fleet.namespace, name, "", ["sh", "-c", "echo out; echo err >&2; exit 3"], 10.0))
     assert found == Ran("out\n", "err\n", 3)
     absent = run(admin, lambda cluster: execute(cluster, fleet.namespace, name, "", ["nvidia-smi"], 10.0))
-    assert isinstance(absent, Ran | Failed)
+    assert isinstance(absent, Ran | RequestFailed)
     assert not (isinstance(absent, Ran) and absent.exit_code == 0)
 
 
@@ -250,7 +254,7 @@ def test_the_pod_proxy_is_no_way_into_the_api(fleet: Workspace) -> None:
     name = fleet.pods("app=twin")[0].name
 
     async def ask(cluster: Cluster) -> Any:
-        return await PodDoor(cluster, fleet.namespace, name, name, [Endpoint(8000)]).ask("/health", within_s=5.0)
+        return await PodRoute(cluster, fleet.namespace, name, name, [Endpoint(8000)]).ask("/health", within_s=5.0)
 
     found = run(str(fleet.cluster.kubeconfig("admin")), ask)
     assert isinstance(found, Answer)
@@ -301,5 +305,5 @@ def test_a_token_of_nobody_is_told_as_such(fleet: Workspace, tmp_path: Path) -> 
     view = json.loads(fleet.cluster.admin("config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
     identities.write_kubeconfig(tmp_path / "stranger", view["clusters"][0]["cluster"], "stranger", "not-a-token")
     found = run(str(tmp_path / "stranger"), lambda cluster: cluster.get(PODS, "p", fleet.namespace))
-    assert isinstance(found, Failed)
+    assert isinstance(found, RequestFailed)
     assert found.kind == "unauthorized"

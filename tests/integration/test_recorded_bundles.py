@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from dev.scenarios import SCENARIOS, scenario
 
-from barostat.io import bundle
-from barostat.judge.diagnose import diagnose
+from barostat.io.bundles import bundle
+from barostat.judge.diagnosis.diagnose import diagnose
 
 BUNDLES = Path(__file__).parents[1] / "data" / "bundles"
 RECORDED = sorted(folder.name for folder in BUNDLES.iterdir())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from dev.engine import ENVIRONMENT, Engine, environment_with
+from dev.free_port import free_port
 from dev.setup_prometheus import PROGRAM, is_installed
 from dev.twin_engine import TwinEngine
 from prometheus_client.parser import text_string_to_metric_families
@@ -213,9 +213,7 @@ def test_a_prometheus_scrapes_both_and_reads_the_same_from_either(
         for name, engine in (("real", real), ("twin", twin))
     )
     (tmp_path / "prometheus.yml").write_text(f"global: {{scrape_interval: 1s}}\nscrape_configs:\n{targets}\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [
         str(prometheus_program), f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
         f"--web.listen-address=127.0.0.1:{port}",

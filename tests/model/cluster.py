@@ -4,13 +4,14 @@ What it takes for granted:
 * a ReplicaSet releases a pod whose labels do not fit, adopts one without a controller whose labels fit, makes what is missing from its
   template, and deletes what is too many: what is not Ready first, then the newest (Kubernetes 1.34, ReplicaSet);
 * controllers are slow, in any order with us, but faster than an engine starts;
+* a gateway takes a limit from no earlier run of an incident once it has heard a later one; it forgets it when it starts anew;
 * a lost request took effect or never will. Only a killed program leaves one behind that may still arrive (the stray).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from barostat.remedy.acts import (
     Act,
@@ -26,12 +27,15 @@ from barostat.remedy.acts import (
     JoinRotation,
     LeaveRotation,
     PatchTemplate,
+    PauseOwner,
     PickReplica,
     PickSurplus,
     PutBack,
     Refused,
     ReleaseHome,
+    ResumeOwner,
     ScaleHome,
+    TightenGateway,
     UndoRollout,
     WriteLimits,
 )
@@ -39,6 +43,7 @@ from barostat.remedy.plan import Strategy
 from barostat.remedy.state import HomeAs
 
 PENDING, STARTING, READY = 0, 1, 2
+Owner = Literal["", "git-ops", "autoscaler"]
 OLD = "old"
 ROLLOUT = "rollout"
 """Owner of what a stuck rollout made: the newest ReplicaSet, while home's template is the one that was found."""
@@ -56,6 +61,8 @@ class Setting:
     attempts: int = 2
     others: tuple[str, ...] = ("template", "scale", "claim", "rival")
     """What somebody else may do, once in a run: change the template, scale, take our claim away, claim for another incident."""
+    owner: Owner = ""
+    """Who else writes home, and is paused for it: GitOps holds the template to its source, an autoscaler the number of replicas."""
     aborts: bool = True
     crashes: bool = True
     strays: bool = True
@@ -107,6 +114,7 @@ class World(NamedTuple):
 
     `ended`: the plan that ended last on home; `parents`: what each plan found there. `acted`: the present run has changed something.
     `told_`: the machine was told that the facts allow the plan, and that the change is proved. `rollout`: one was under way when it began.
+    `owner`: `running` or `paused`; empty for none. `edge`: whose limit the gateway holds.
     """
 
     replicas: int
@@ -128,6 +136,8 @@ class World(NamedTuple):
     told_confirmed: bool = False
     told_proved: bool = False
     rollout: bool = False
+    owner: str = ""
+    edge: Claim | None = None
 
 
 Broken = tuple[str, ...]
@@ -136,11 +146,12 @@ Broken = tuple[str, ...]
 
 def begin(setting: Setting) -> World:
     """Every replica serves the old version; of a stuck rollout, the one before it, and what it added does not."""
+    owner = "running" if setting.owner else ""
     if setting.strategy == "stuck-rollout":
         pods = tuple(Pod(f"h{index}", "home", setting.levers[0], READY, True, True, True) for index in range(setting.replicas))
-        return World(setting.replicas, OLD, (*pods, Pod("x0", ROLLOUT, OLD, STARTING, True, False, False)), rollout=True)
+        return World(setting.replicas, OLD, (*pods, Pod("x0", ROLLOUT, OLD, STARTING, True, False, False)), rollout=True, owner=owner)
     pods = tuple(Pod(f"h{index}", "home", OLD, READY, True, True, True) for index in range(setting.replicas))
-    return World(setting.replicas, OLD, pods)
+    return World(setting.replicas, OLD, pods, owner=owner)
 
 
 def serving(world: World, but: str = "") -> int:
@@ -238,8 +249,13 @@ def perform(world: World, setting: Setting, claim: Claim, request: Request, vers
         case ReleaseHome():
             ours = world.claim is not None and world.claim.plan == claim.plan and world.claim.epoch <= claim.epoch
             return (world._replace(claim=None, ended=claim.plan) if ours else world), None
-    if world.claim != claim:
+    stray = world.stray is not None and world.stray == Stray(claim, request)
+    if world.claim != claim and not (stray and isinstance(act, TightenGateway)):
         return world, Conflict("the claim is not ours")
+    if isinstance(act, TightenGateway):
+        return _tightened(world, claim, back=act.back)
+    if isinstance(act, PauseOwner | ResumeOwner):
+        return world._replace(owner="paused" if isinstance(act, PauseOwner) else "running"), None
     if home != "any" and world.disturbed == "template":
         return world, Conflict("home's template is not as we left it")
     pod = find(world, name)
@@ -289,6 +305,16 @@ def _claimed(world: World, setting: Setting, claim: Claim) -> tuple[World, Confl
     if found.plan == claim.plan and found.epoch <= claim.epoch:
         return world._replace(claim=claim), None
     return world, Conflict("another change is in flight")
+
+
+def _tightened(world: World, claim: Claim, *, back: bool) -> tuple[World, Conflict | None]:
+    """The gateway holds the limit for that run, or no limit of its incident; what an earlier run has on its way it will refuse."""
+    if world.stray is not None and world.stray.claim != claim and world.stray.claim.plan == claim.plan:
+        world = world._replace(stray=None if isinstance(world.stray.request.act, TightenGateway) else world.stray)
+    held = world.edge
+    if held is not None and held.plan != claim.plan:
+        return world, None if back else Conflict("another incident holds it")
+    return world._replace(edge=None if back else claim), None
 
 
 def _out(world: World, act: Act, pod: Pod | None, floor: int) -> tuple[World, Refused | None]:
@@ -354,11 +380,13 @@ def plain(world: World) -> World:
             dead = world.ended != world.parents[stray.claim.plan] or (claim is not None and claim.epoch > stray.claim.epoch)
         elif isinstance(stray.request.act, ReleaseHome):
             dead = claim is None or claim.plan != stray.claim.plan or claim.epoch > stray.claim.epoch
+        elif isinstance(stray.request.act, TightenGateway):
+            dead = stray.request.act.back and (world.edge is None or world.edge.plan != stray.claim.plan)
         else:
             dead = claim != stray.claim
         stray = None if dead else stray
     epochs = {world.epoch, world.record_epoch}
-    epochs |= {found.epoch for found in (claim, stray.claim if stray else None) if found is not None}
+    epochs |= {found.epoch for found in (claim, stray.claim if stray else None, world.edge) if found is not None}
     if stray is world.stray and max(epochs) == len(epochs) - 1:
         return world
     rank = {epoch: number for number, epoch in enumerate(sorted(epochs))}
@@ -366,5 +394,6 @@ def plain(world: World) -> World:
         epoch=rank[world.epoch],
         record_epoch=rank[world.record_epoch],
         claim=claim and claim._replace(epoch=rank[claim.epoch]),
+        edge=world.edge and world.edge._replace(epoch=rank[world.edge.epoch]),
         stray=stray and stray._replace(claim=stray.claim._replace(epoch=rank[stray.claim.epoch])),
     )

@@ -1,7 +1,7 @@
-"""`make explore`: every interleaving of the remedy in small worlds, and ten seeded defects that must be caught.
+"""`make explore`: every interleaving of the remedy in small worlds, and twelve seeded defects that must be caught.
 
 python -m tests.model.explore            the full walks, then the defects
-python -m tests.model.explore small      the worlds of `make check`
+python -m tests.model.explore small      the worlds of `make test`
 python -m tests.model.explore defects    the defects alone
 python -m tests.model.explore law L4     the walk in which the defect of that law must be caught (used on a patched copy)
 """
@@ -34,6 +34,24 @@ FULL: dict[str, Setting] = {
     "three replicas, a stuck rollout; everything, handed off and resumed": Setting(
         strategy="stuck-rollout", levers=ONE, others=("template", "claim", "rival"), resumes=True
     ),
+    "one replica, one spare GPU, one lever; an owner that stays paused; everything": Setting(
+        replicas=1, gpus=2, levers=ONE, owner="git-ops"
+    ),
+    "one replica and one more, one lever; GitOps; handed off and resumed": Setting(
+        replicas=1, gpus=2, strategy="scale-out", levers=ONE, owner="git-ops", strays=False, resumes=True
+    ),
+    "two replicas, in place, one lever; an autoscaler; crashes, strays, aborts": Setting(
+        replicas=2, gpus=2, strategy="in-place", levers=ONE, owner="autoscaler", others=("rival",)
+    ),
+    "one replica and one more, two levers; an autoscaler; everything": Setting(
+        replicas=1, gpus=2, strategy="scale-out", owner="autoscaler"
+    ),
+    "one replica and one more, one lever; GitOps that has it again; everything": Setting(
+        replicas=1, gpus=2, strategy="scale-out", levers=ONE, owner="git-ops"
+    ),
+    "one replica, a gateway that holds two limits one after the other; everything, handed off and resumed": Setting(
+        replicas=1, gpus=1, strategy="edge-live", resumes=True
+    ),
     "two replicas and one more, two levers; everything": Setting(replicas=2, gpus=3, strategy="scale-out"),
 }
 _CALM = Setting(replicas=2, gpus=3, levers=ONE, others=(), aborts=False, crashes=False, attempts=1)
@@ -44,12 +62,23 @@ SMALL: dict[str, Setting] = {
     "two replicas, a stuck rollout; everything": replace(
         _CALM, strategy="stuck-rollout", others=("template", "rival"), crashes=True, aborts=True
     ),
+    "one replica, one spare GPU; an owner that stays paused": replace(_CALM, replicas=1, gpus=2, owner="git-ops", crashes=True),
+    "one replica and one more; GitOps that has it again": replace(
+        _CALM, replicas=1, gpus=2, strategy="scale-out", owner="git-ops", crashes=True, aborts=True
+    ),
+    "one replica, a gateway that holds a limit; everything": replace(
+        _CALM, replicas=1, gpus=1, strategy="edge-live", others=("template", "claim", "rival"), crashes=True, aborts=True
+    ),
     "one replica and one more; crashes, strays": replace(_CALM, replicas=1, gpus=2, strategy="scale-out", crashes=True),
 }
-LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 11)} | {
+QUICKEST = ("two replicas, a stuck rollout; everything", "two replicas, one spare GPU; other people")
+"""Those of them that `make check` walks; `make test` walks all."""
+LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 13)} | {
     "L1": replace(_CALM, replicas=1, gpus=2, crashes=True),
     "L7": replace(_CALM, replicas=1, gpus=2, levers=("fewer-slots", "watermark")),
     "L8": replace(_CALM, replicas=1, gpus=2, others=("template",)),
+    "L11": replace(_CALM, replicas=1, gpus=2, owner="git-ops"),
+    "L12": replace(_CALM, replicas=1, gpus=1, strategy="edge-live"),
 }
 """The smallest world in which the defect of each law can show."""
 

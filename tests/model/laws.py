@@ -1,4 +1,4 @@
-"""The laws L1 to L10 as questions about one state of the world, or about one act that arrives in it."""
+"""The laws L1 to L12 as questions about one state of the world, or about one act that arrives in it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from barostat.remedy.acts import (
     JoinRotation,
     LeaveRotation,
     PatchTemplate,
+    PauseOwner,
     PutBack,
     ReleaseHome,
+    ResumeOwner,
     ScaleHome,
+    TightenGateway,
     UndoRollout,
     WriteLimits,
 )
@@ -34,7 +37,14 @@ def of_world(world: World, setting: Setting) -> Broken:
     changed = {version for version in (world.template, *(version for _, version in world.spares)) if version != OLD}
     if len(changed) > 1:
         broken.append(f"L8: {' and '.join(sorted(changed))} are in force at once")
+    if world.owner == "running" and world.disturbed != "scale" and _differs(world, setting):
+        broken.append(f"L11: the {setting.owner} owner has home again, and takes the change back")
     return tuple(broken)
+
+
+def _differs(world: World, setting: Setting) -> bool:
+    """True where home is not what the owner wants it to be."""
+    return world.template != OLD if setting.owner == "git-ops" else world.replicas != setting.replicas
 
 
 def of_act(
@@ -43,7 +53,8 @@ def of_act(
     """Laws that this act breaks by being carried out: `before` became `after`. `state` is None for a stray of a run that is dead."""
     act, name = request.act, request.pod
     broken: list[str] = []
-    if stray and before.acted and before.disturbed != "claim":
+    late = isinstance(act, TightenGateway)  # waited for by the claim after it, and refused by a gateway that has heard a later run
+    if stray and before.acted and before.disturbed != "claim" and not late:
         broken.append(f"L1: {type(act).__name__} of a dead run is carried out after the next run has acted: two changes in flight")
     if before.claim is not None and after.claim is not None and before.claim.plan != after.claim.plan:
         broken.append("L1: a claim is taken from another change in flight")
@@ -56,6 +67,8 @@ def of_act(
         broken.append(f"L3: {type(act).__name__} is carried out, and the record does not hold its undo")
     if forward and before.disturbed == "template" and _touches_home(act):
         broken.append(f"L8: {type(act).__name__} on a home that somebody else changed: two variables at once")
+    if before.owner == "running" and before.disturbed != "claim" and _touches_home(act):
+        broken.append(f"L11: {type(act).__name__} while the owner is not paused, which takes it back")
     broken += _rotation(before, act, name)
     last = (isinstance(act, DeleteSpare) and act.index == 0) or (isinstance(act, LeaveRotation) and act.slot == "spare-0")
     if setting.strategy == "spare" and last and home_serving(before) < setting.replicas:
@@ -89,6 +102,10 @@ def _covered(act: Act, back: bool, record: State | None) -> bool:
             return ReleaseHome() in undo
         case ReleaseHome():
             return True
+        case PauseOwner(index):
+            return ResumeOwner(index) in undo
+        case ResumeOwner(index):
+            return PauseOwner(index) in undo
         case CreateSpare(index):
             return DeleteSpare(index) in undo
         case JoinRotation(slot):
@@ -109,6 +126,8 @@ def _covered(act: Act, back: bool, record: State | None) -> bool:
             return UndoRollout(back=True) in undo
         case WriteLimits():
             return WriteLimits(back=True) in undo
+        case TightenGateway(back=False):
+            return TightenGateway(back=True) in undo
     return True
 
 
@@ -145,9 +164,14 @@ def of_end(world: World, setting: Setting, state: State) -> Broken:
         more = 1 if setting.strategy == "scale-out" and state.phase == "Done" else 0
         if ours or left or world.replicas != setting.replicas + more:
             broken.append(f"{state.phase}: left behind: {', '.join(left) or 'a claim or a number of replicas'}")
+        if world.edge is not None:
+            broken.append(f"L12: {state.phase}: the gateway still holds the limit")
         if home_serving(world) < setting.replicas:
             broken.append(f"{state.phase}: home is not whole")
-    wanted = state.plan.lever if state.phase == "Done" and setting.strategy != "scale-out" else OLD
+        keeps = state.phase == "Done" and any(map(state.plan.stays_paused, state.plan.owners))
+        if setting.owner and world.owner != ("paused" if keeps else "running"):
+            broken.append(f"L11: {state.phase}: the owner is {world.owner}")
+    wanted = state.plan.lever if state.phase == "Done" and setting.strategy not in ("scale-out", "edge-live") else OLD
     if state.phase in ("Done", "RolledBack", "Refused") and world.template != wanted:
         broken.append(f"{state.phase}: home has the template {world.template}")
     if state.phase == "Done" and any(version != wanted for version in (pod.version for pod in world.pods)):

@@ -31,6 +31,7 @@ from tests.model.plans import AGAIN, facts_of, plan_of
 from barostat.remedy.acts import (
     READS,
     Act,
+    AwaitCalm,
     AwaitDrained,
     AwaitHome,
     AwaitSpare,
@@ -46,10 +47,13 @@ from barostat.remedy.acts import (
     PickSurplus,
     PodRef,
     Refused,
+    TightenGateway,
 )
 from barostat.remedy.state import Aborted, Answer, Answered, Began, Event, Gathered, Resumed, State, Tick
 
 OUTCOMES: tuple[Outcome, ...] = ("better", "worse", "inconclusive")
+RENEWS = (Observe, AwaitCalm)
+"""Acts during which a limit at the gateway is renewed."""
 Node = tuple[int, int, bool, int]
 """Where machine and world stand, by number: the machine, what it has sent, whether that took effect, the world. Nothing sent: -1."""
 
@@ -112,6 +116,8 @@ class Moves:
         else:
             moves += [(name, self.world(after), ()) for name, after in starts(world, self.setting)]
         rest = not moves
+        if world.edge is not None:
+            moves.append(("the lease runs out, or the gateway starts anew", self.world(world._replace(edge=None)), ()))
         if world.stray is not None:
             claim, request = world.stray
             after, _ = perform(world, self.setting, claim, request, self.plans[claim.plan].lever)
@@ -171,6 +177,8 @@ class Moves:
         world = self.worlds.values[at]
         stray = world.stray
         request = self.machines.sent.values[out] if out >= 0 and not arrived else None
+        if isinstance(request, Request) and isinstance(request.act, RENEWS) and state.plan.edge is not None:
+            request = replace_act(request)
         if self.setting.strays and isinstance(request, Request) and not isinstance(request.act, READS):
             stray = Stray(Claim(self.plans.index(state.plan), world.epoch), request)
         machine = world.record if world.record >= 0 else self.machines.number(State(state.plan))
@@ -243,6 +251,8 @@ class Moves:
                 unread, against = replace(good, owner=None), replace(good, owner="Helm")
                 for name, facts in (("the facts are in", good), ("a fact is unread", unread), ("a fact is against it", against)):
                     yield self.hear(node, name, "facts", Gathered(0.0, KEY, facts))
+            case Observe() | AwaitCalm() if self.setting.strategy == "edge-live":
+                yield from self.held(node, request)
             case Observe():
                 for outcome in OUTCOMES:
                     yield self.told(node, f"judged {outcome}", outcome, Judged(outcome))
@@ -270,6 +280,24 @@ class Moves:
                 yield self.hear(node, f"{says(act)}: late", "tick", Tick(LATE))
         yield self.told(node, "no answer", "lost", Lost("nothing came"))
 
+    def held(self, node: Node, request: Request) -> Iterator[tuple[str, Node]]:
+        """What is watched while the gateway holds the limit: it is renewed, then something comes of it."""
+        machine, out, arrived, at = node
+        world = self.worlds.values[at]
+        if world.edge is None or world.edge.epoch != world.epoch:
+            after, denied, broken = self.arrival(machine, self.machines.sent.number(replace_act(request)), at, replace_act(request))
+            if denied is None:
+                self.broken += broken
+                yield "the limit is renewed", (machine, out, arrived, after)
+            else:
+                yield self.told(node, f"{says(request.act)}: {denied.why}", type(denied).__name__, denied)
+        elif isinstance(request.act, AwaitCalm):
+            yield self.told(node, "the load is gone", "done", Done())
+            yield self.hear(node, "the load is not gone in time", "tick", Tick(LATE))
+        else:
+            for outcome in OUTCOMES:
+                yield self.told(node, f"judged {outcome}", outcome, Judged(outcome))
+
     def check_world(self, at: int) -> Broken:
         """The laws that this world breaks."""
         known = self.lawful.get(at)
@@ -281,6 +309,11 @@ class Moves:
 def _over(world: World) -> World:
     """The same without what only a run that goes on would look at."""
     return world._replace(record=-1, record_epoch=0, epoch=0, told_confirmed=False, told_proved=False, acted=False)
+
+
+def replace_act(request: Request) -> Request:
+    """The renewal of the limit, as whoever watches it sends it."""
+    return request._replace(act=TightenGateway())
 
 
 def says(act: Act) -> str:

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from tests.model.cluster import READY, ROLLOUT, Setting, World, home_serving
 
-from barostat.core.change import Change, ChangeKind, pressure_relieved
-from barostat.remedy.plan import Bounds, Plan, Strategy, Target
+from barostat.core.change import ChangeKind, ConfigChange, pressure_relieved
+from barostat.remedy.plan import Bounds, GatewayRef, LiveEdge, PausedOwner, RemedyPlan, Strategy, Target
 from barostat.remedy.precheck import Facts
 
 AGAIN = 3
 """Plans that are tried one after the other: each lever once, and the first once more, which the budget must refuse."""
 
 
-KINDS: dict[Strategy, ChangeKind] = {"scale-out": "replicas", "stuck-rollout": "revision"}
+OWNERS = {"git-ops": "Kustomization", "autoscaler": "HorizontalPodAutoscaler"}
+KINDS: dict[Strategy, ChangeKind] = {"scale-out": "replicas", "stuck-rollout": "revision", "edge-live": "limits"}
+GATEWAY = LiveEdge((GatewayRef("Deployment", "gateway", "inference", 8081),))
 
 
-def plan_of(setting: Setting, number: int) -> Plan:
+def plan_of(setting: Setting, number: int) -> RemedyPlan:
     """The plan that is tried as that number."""
     lever = setting.levers[number % len(setting.levers)]
-    return Plan(
+    return RemedyPlan(
         id=f"i{number}",
         made_at=0.0,
         target=Target("apps/v1", "Deployment", "inference", "vllm", "u-1"),
         cause="kv-preemption-thrash",
         lever=lever,
-        change=Change(KINDS.get(setting.strategy, "argument"), f"--{lever}", None, "1"),
+        change=ConfigChange(KINDS.get(setting.strategy, "argument"), f"--{lever}", None, "1"),
         expectation=pressure_relieved(),
         strategy=setting.strategy,
         replicas=setting.replicas,
@@ -35,6 +37,8 @@ def plan_of(setting: Setting, number: int) -> Plan:
         because="the model",
         autonomy="act",
         bounds=Bounds(attempts=setting.attempts),
+        owners=(PausedOwner(OWNERS[setting.owner], "inference", "vllm", "{}", "{}"),) if setting.owner else (),
+        edge=GATEWAY if setting.strategy == "edge-live" else None,
     )
 
 
@@ -62,4 +66,5 @@ def facts_of(world: World, setting: Setting) -> Facts:
         changes_last_hour=world.changes,
         changes_per_hour=setting.changes_per_hour,
         missing_rights=(),
+        gateways="",
     )

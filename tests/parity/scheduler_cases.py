@@ -8,8 +8,8 @@ from typing import Any
 from barostat.core.units import ceil_div
 from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
-from barostat.twin.run import StepLine, Steps
-from barostat.twin.scheduler import Scheduler
+from barostat.twin.scheduler.run import StepLine, Steps
+from barostat.twin.scheduler.scheduler import Scheduler
 from barostat.twin.settings import KvGroup, Settings, check
 
 LAYOUTS: tuple[tuple[KvGroup, ...], ...] = (

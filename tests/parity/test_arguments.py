@@ -12,7 +12,7 @@ import pytest
 
 from barostat.catalog.vllm_flags import FLAGS, OTHER_SWITCHES, canonical_name, known_flag
 from barostat.core.version import parse_version
-from barostat.engines.vllm.config import resolve
+from barostat.engines.vllm.command_line.config import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".vllm" / "bin" / "python"

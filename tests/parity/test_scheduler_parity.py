@@ -6,20 +6,18 @@ import json
 import os
 import random
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.parity.scheduler_cases import as_json, case, ours, state_case
 
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
 
-from tests.parity.scheduler_cases import as_json, case, ours, state_case  # noqa: E402
 
 PYTHON = ROOT / ".vllm" / "bin" / "python"
 ORACLE = Path(__file__).with_name("oracle_scheduler.py")

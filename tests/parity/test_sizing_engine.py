@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dev.free_port import free_port
 
 from barostat.core.version import parse_version
-from barostat.engines.vllm.config import resolve
-from barostat.judge.plan import PlanRequest, plan
+from barostat.engines.vllm.command_line.config import resolve
+from barostat.judge.sizing.plan import PlanRequest, plan
 from barostat.kv.read_architecture import read_architecture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,8 +26,8 @@ VLLM = ROOT / ".vllm"
 LINE = re.compile(r"KV cache size: ([\d,]+) tokens, Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not (VLLM / "READY").exists(), reason="the real vLLM is not set up: make vllm")]
 
+# Half a minute each: a pool given in blocks, one from the space, one of another block size.
 STARTS: list[list[str]] = [
-    ["--max-model-len", "4096", "--num-gpu-blocks-override", "64"],
     ["--max-model-len", "8192", "--num-gpu-blocks-override", "1001"],
     ["--max-model-len", "1000"],
     ["--max-model-len", "2048", "--block-size", "64", "--num-gpu-blocks-override", "333"],
@@ -37,9 +37,7 @@ STARTS: list[list[str]] = [
 @contextmanager
 def engine(flags: list[str], space_gib: int) -> Iterator[str]:
     """Text of the pool's line of an engine that was started with these flags; the engine is gone afterwards."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": str(space_gib), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
     command = [str(VLLM / "bin" / "vllm"), "serve", str(VLLM / "model"), "--load-format", "dummy", "--enforce-eager", "--port", str(port)]
     process = subprocess.Popen(

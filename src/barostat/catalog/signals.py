@@ -82,6 +82,11 @@ _ALL: list[SignalKind] = [
         steps_per_s="engine steps per second",
     ),
     *_kinds(
+        "ratio",
+        expected_work_ratio="seconds of steps a second that model, card and load should need (the step model)",
+        expected_work_error_ratio="one standard deviation of that over it (detail: what makes it wide)",
+    ),
+    *_kinds(
         "tokens/s",
         prompt_tokens_per_s="prompt tokens per second",
         generation_tokens_per_s="generated tokens per second",
@@ -218,14 +223,32 @@ _ALL: list[SignalKind] = [
         rollout_age_s="time since the workload's last rollout (detail: what changed, flag by flag)",
         scale_in_age_s="time since replicas were last taken away",
     ),
-    # --- the gateway's access log
+    # --- the gateway: its access log, or the metrics of our own
     *_kinds(
         "ratio",
         gateway_5xx_ratio="share of 5xx among the gateway's answers in the window",
         gateway_timeout_ratio="share of 499, 504 and 408 among them",
         gateway_upstream_share_ratio="upstream response time over total time, median: what the engine has of the latency",
     ),
-    *_kinds("1/s", gateway_requests_per_s="requests per second at the gateway"),
+    *_kinds("1/s", gateway_requests_per_s="requests per second that come to the gateway, refused ones included"),
+    *_kinds(
+        "ratio",
+        gateway_held_ratio="KV tokens that the gateway's account holds, over the pool, of the replica with the least room",
+        gateway_no_output_limit_ratio="share of the requests in the window that state no output limit",
+    ),
+    *_kinds(
+        "tokens",
+        gateway_prompt_tokens_p50="median prompt length of what the gateway has answered in the window (upper bound of its bucket)",
+        gateway_prompt_tokens_p95="95th percentile of the same",
+        gateway_output_limit_tokens_p95="95th percentile of the output limits that came to the gateway, refused ones included",
+    ),
+    *_kinds(
+        "count",
+        gateway_active_requests="requests that are at the gateway: being answered, or waiting for room",
+        gateway_queued_requests="requests that wait at the gateway for room",
+        gateway_refusals_in_window="requests that the gateway refused in the window (detail: by reason)",
+        gateway_shadow_refusals_in_window="requests that a gateway which only watches would have refused or held back (detail: by reason)",
+    ),
     *_kinds("s", gateway_duration_p99_s="99th percentile of the gateway's request time"),
     *_kinds("count", gateway_long_streams="requests that lasted more than five minutes"),
     # --- log lines: counts in the current life of the engine; detail quotes the last one
@@ -253,6 +276,8 @@ _ALL: list[SignalKind] = [
         log_gpu_program_error="a kernel failed: illegal access, device-side assert (software unless hardware says otherwise)",
         log_engine_dead="the engine core ended or failed to start",
         log_preempted_v0="sequence groups preempted (V0 warns at every 50th)",
+        log_swap_exhausted="no swap space left for preempted groups: the V0 engine aborts",
+        log_start_unfinished="the log stops in the midst of a start, without an error (detail: its last line)",
         log_preemptions="preemptions that the statistics lines count within the window",
         log_requests_rejected="requests refused because the queue limits were reached",
         log_fd_limit="the limit on open files could not be raised, or was reached",

@@ -184,6 +184,20 @@ CHOICES: dict[str, tuple[str, ...]] = {
 """The texts that an argument takes, where they are few. Source: vLLM 0.32.0, vllm/config (an older version may have fewer)."""
 
 
+_MAY_BE_NOTHING = frozenset(
+    ("kv_cache_memory_bytes", "max_model_len", "max_num_batched_tokens", "max_num_seqs", "num_gpu_blocks_override", "kv_offloading_size",
+     "quantization", "max_cudagraph_capture_size")
+)  # fmt: skip
+
+
+def says_nothing(name: str, text: str) -> bool:
+    """True for an empty value, or `None`, of an argument that may be left open: vLLM then takes its default, as if it were not given.
+
+    Source: vLLM 0.32.0, engine/arg_utils optional_type.
+    """
+    return text in ("", "None") and name in _MAY_BE_NOTHING
+
+
 def range_of(name: str) -> Range | None:
     """The numbers that the argument takes, as far as it takes numbers: most take what is at least 1, amounts and shares from 0.
 

@@ -1,1 +1,1 @@
-"""The nouns: standard library only."""
+"""The nouns, and what every room may know: units, names, versions, errors, what looks like a secret."""

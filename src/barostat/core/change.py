@@ -10,7 +10,7 @@ Want = Literal["zero", "below", "above", "falls", "rises", "holds", "no-more"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigChange:
     """One variable, from what to what. `former` and `value` as a person would write them; None: absent.
 
     Law: L8, one change holds one variable.
@@ -26,9 +26,9 @@ class Change:
         value = "absent" if self.value is None else self.value
         return f"{self.name}: {former} -> {value}"
 
-    def reversed(self) -> Change:
+    def reversed(self) -> ConfigChange:
         """The change that takes this one back."""
-        return Change(self.kind, self.name, self.value, self.former)
+        return ConfigChange(self.kind, self.name, self.value, self.former)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,15 @@ class Expect:
 class Expectation:
     """What a lever promises: the signals that prove it, the load to hold against, and for how long.
 
-    Units: `load_ratio` is the least share of the former load under which a verdict counts.
+    Units: `load_ratio` is the least share of the former load under which a verdict counts. `any_load`: one of the load signals that has not
+    fallen is enough (clients that wait for their answers come more slowly where answers take longer, but as many are there).
     """
 
     expects: tuple[Expect, ...]
     load_signals: tuple[str, ...] = ("arrivals_per_s", "prompt_tokens_per_s")
     load_ratio: float = 0.8
     sustained_s: float = 120.0
+    any_load: bool = False
 
 
 _NOBODY_WAITS = Expect("waiting_requests", "below", 2.0)
@@ -85,6 +87,18 @@ def pressure_relieved(ttft_p99_s: float | None = None, itl_p99_s: float | None =
     if ttft_p99_s is not None:
         harm.append(Expect("ttft_p99_s", "below", ttft_p99_s, essential=False))
     return Expectation((calm, itl, *harm), sustained_s=sustained_s)
+
+
+def held_at_edge(ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0) -> Expectation:
+    """What a limit promises that a gateway holds: nothing is preempted while as much comes to the gateway as before, and no harm.
+
+    The load is what comes to the gateway or is there, not what is let through. Units: the levels in seconds, None where none is set.
+    """
+    calm = Expect("preemptions_per_s", "zero", 0.01)
+    itl = Expect("itl_mean_s", "holds", 0.1, essential=False) if itl_p99_s is None else Expect("itl_p99_s", "below", itl_p99_s)
+    ttft = () if ttft_p99_s is None else (Expect("ttft_p99_s", "below", ttft_p99_s, essential=False),)
+    load = ("gateway_requests_per_s", "gateway_active_requests")
+    return Expectation((calm, itl, *HARM, *ttft), load_signals=load, sustained_s=sustained_s, any_load=True)
 
 
 def queue_shortened(ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0) -> Expectation:

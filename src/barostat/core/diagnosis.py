@@ -97,13 +97,48 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """What the twin forecasts of an engine. Units: seconds, per second; `refused_ratio` of the requests that came. None: nothing ended."""
+
+    output_tokens_per_s: float
+    ttft_mean_s: float | None
+    ttft_p99_s: float | None
+    itl_mean_s: float | None
+    itl_p99_s: float | None
+    preempted_per_s: float
+    refused_ratio: float
+
+
+Effect = Literal["helps", "trade-off", "nothing", "harms"]
+"""What a step does by its forecast, beside today: better, better at a price, no more than chance, worse."""
+
+
+@dataclass(frozen=True, slots=True)
 class NextStep:
-    """One thing to do, in order."""
+    """One thing to do, in order.
+
+    `expected`: its forecast, with `effect` and `told` (what of it is more than chance, in one sentence); `set_words`: what `what-if --set`
+    takes to try it again. `untried`: why it has no forecast where others have one.
+    """
 
     lever: str
     change: str
     because: str
     restarts: bool
+    set_words: str = ""
+    expected: Expected | None = None
+    effect: Effect | None = None
+    told: str = ""
+    untried: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What the order of the next steps rests on: `today` as the twin has it; without it, `why_not` (and what would make it known)."""
+
+    today: Expected | None = None
+    told: str = ""
+    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +165,8 @@ class ReplicaReport:
     """What was wrong with the input itself: half a scrape, a clock that went backwards, a rule that crashed."""
     unreachable: bool = False
     """True where nothing of the replica could be read because it did not answer, or was not vLLM."""
+    trials: Trials | None = None
+    """None where no trial was asked for, or none of the next steps is one that the twin can try."""
 
 
 @dataclass(frozen=True, slots=True)

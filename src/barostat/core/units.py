@@ -49,3 +49,11 @@ def thousands(number: float) -> str:
 def many(count: int, noun: str) -> str:
     """`1 request`, `2,000 requests`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """The number with so many digits that count, thousands apart, never in powers of ten: 2,020 and 0.00004."""
+    short = f"{value:,.{digits}g}"
+    if "e" not in short:
+        return short
+    return f"{value:,.0f}" if abs(value) >= 1 else f"{float(short.replace(',', '')):.9f}".rstrip("0").rstrip(".")

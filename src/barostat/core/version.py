@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-_NUMBERS = re.compile(r"^\s*v?(\d+)\.(\d+|x)(?:\.(\d+|x))?(?:\.(\d+))?")
+_NUMBERS = re.compile(r"^\s*v?(\d{1,9})\.(\d{1,9}(?!\d)|x)(?:\.(\d{1,9}(?!\d)|x))?(?:\.(\d+))?")
 
 
 @dataclass(frozen=True, slots=True, order=True)

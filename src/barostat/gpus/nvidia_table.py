@@ -16,14 +16,17 @@ from barostat.gpus.card import Card, CardProcess, GpuOutput, memory_bytes, numbe
 from barostat.gpus.nvidia import HUNG_NOTE, lost_card, tool_failure
 
 _NAME_LINE = re.compile(
-    r"^\|\s*(\d+)\s+(\S.*?)\s+(On|Off|N/A|TCC|WDDM|MCDM|ERR!)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]+|N/A)\s+(\S+)\s*\|\s*(\S+)\s*\|"
+    r"^\|\s*(\d{1,9})\s+(\S.*?)\s+(On|Off|N/A|TCC|WDDM|MCDM|ERR!)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]+|N/A)\s+(\S+)\s*\|\s*(\S+)\s*\|"
 )
-_MEMORY = re.compile(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB")
+_MEMORY = re.compile(r"(\d{1,9})\s*MiB\s*/\s*(\d{1,9})\s*MiB")
 _POWER = re.compile(r"(\d+(?:\.\d+)?)\s*W\s*/\s*(\d+(?:\.\d+)?)\s*W")
-_TEMPERATURE = re.compile(r"\b(\d+)C\b")
-_PERCENT = re.compile(r"\b(\d+)%")
-_MIG_LINE = re.compile(r"^\|\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s*\|\s*(\d+)\s*MiB\s*/\s*(\d+)\s*MiB\s*\|")
-_PROCESS = re.compile(r"^\|\s*(\d+)\s+(?:(N/A|\d+)\s+(N/A|\d+)\s+)?(\d+|N/A)\s+([CGM](?:\+[CGM])*)\s+(.*?)\s*(\d+\s*MiB|N/A)?\s*\|\s*$")
+_TEMPERATURE = re.compile(r"\b(\d{1,9})C\b")
+_PERCENT = re.compile(r"\b(\d{1,9})%")
+_MIG_LINE = re.compile(r"^\|\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s*\|\s*(\d{1,9})\s*MiB\s*/\s*(\d{1,9})\s*MiB\s*\|")
+_PROCESS = re.compile(
+    r"^\|\s*(\d{1,9})\s+(?:(N/A|\d{1,9})\s+(N/A|\d{1,9})\s+)?(\d{1,9}|N/A)\s+([CGM](?:\+[CGM])*)\s+"
+    r"(.*?)\s*(\d{1,9}\s*MiB|N/A)?\s*\|\s*$"
+)
 
 
 def read_table(text: str) -> GpuOutput:

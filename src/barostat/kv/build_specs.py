@@ -144,7 +144,7 @@ def layer_specs(layer: Layer, flags: Deployment, block_tokens: int, state_page_b
                 page = _page(cache, flags, block_tokens)
                 specs.append(LayerSpec("chunked", block_tokens, page, cache.chunk_tokens, shape=_shape(cache, flags)))
             case Latent():
-                row = latent_token_bytes(_latent_dtype(layer, flags), flags.dtype, cache.dim)
+                row = _latent_row_bytes(layer, cache, flags)
                 leader = "leader" if any(isinstance(other, Indexer) for other in layer) else ""
                 specs.append(LayerSpec("latent", block_tokens, block_tokens * row, role=leader, shape=(1, cache.dim)))
             case Indexer():
@@ -185,6 +185,16 @@ def _page(cache: Full | Window | Chunked | Cross, flags: Deployment, block_token
 
 def _shape(cache: Full | Window | Chunked | Cross, flags: Deployment) -> tuple[int, ...]:
     return (rank_heads(cache.kv_heads, flags.tp), cache.key_dim, cache.value_dim)
+
+
+def _latent_row_bytes(layer: Layer, cache: Latent, flags: Deployment) -> int:
+    """One token's latent; V0 started each on a multiple of 256 bytes from 0.7.2 until 0.8.0.
+
+    Source: vLLM's pull requests 12676 and 14842.
+    """
+    row = latent_token_bytes(_latent_dtype(layer, flags), flags.dtype, cache.dim)
+    aligned = flags.generation == "V0" and flags.version.at_least("0.7.2") and flags.version.before("0.8.0")
+    return -(-row // 256) * 256 if aligned else row
 
 
 def _latent_dtype(layer: Layer, flags: Deployment) -> str:

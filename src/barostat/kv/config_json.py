@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
+from typing import TypeGuard
 
 from barostat.core.errors import InputError
 
@@ -13,6 +13,7 @@ _NESTED = ("thinker_config", "talker_config", "text_config", "llm_config", "lang
 
 _MOST_LAYERS = 10_000
 _LARGEST = 10**12
+_LARGEST_FLOAT = 1e308
 
 # The names under which architectures give the same thing. Source: vLLM 0.32.0, ModelArchConfigConvertorBase.
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -60,7 +61,7 @@ class ConfigJson:
                     self.source,
                 )
             return default
-        if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found) or found != int(found) or found < 0:
+        if not _is_number(found) or not float(found).is_integer() or found < 0:
             raise InputError(f"`{name}` is {found!r}, a whole number was expected", self.source)
         if found > (_MOST_LAYERS if name in ("num_hidden_layers", "decoder_layers") else _LARGEST):
             raise InputError(f"`{name}` is {found!r}: no model is that large", self.source)
@@ -69,8 +70,7 @@ class ConfigJson:
     def number(self, name: str, default: float) -> float:
         """The field as a number, or the default where it is missing or is none."""
         found = self._find(name)
-        usable = isinstance(found, int | float) and not isinstance(found, bool) and isfinite(found)
-        return float(found) if usable and isinstance(found, int | float) else default
+        return float(found) if _is_number(found) else default
 
     def flag(self, name: str, default: bool = False) -> bool:
         """The field as a truth value."""
@@ -148,3 +148,8 @@ def open_config(config: object, source: str) -> ConfigJson:
             }
             text = {**outer, **inner}
     return ConfigJson(text=text, whole=config, source=source)
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """True for what a float can hold: JSON writes numbers that none can."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST_FLOAT <= value <= _LARGEST_FLOAT

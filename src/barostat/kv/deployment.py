@@ -23,7 +23,8 @@ class Deployment:
     `max_encoder_tokens`: only for models with an encoder. `num_speculative_tokens`: drafts per step. `draft`: the drafter's own
     layers, on the last pipeline stage. `retained_tokens`: kept behind every window for a chain of drafting modules.
     `state_chunk_tokens`: what a state's block is a multiple of in mode `all`.
-    `v2_runner`: the newer of the two model runners (kv/model_runner.py).
+    `v2_runner`: the newer of the two model runners (kv/model_runner.py). `fp8_latent_packed`: sparse latents in fp8 carry their scales.
+    `flashinfer_sampler`: VLLM_USE_FLASHINFER_SAMPLER, None where it is not set. `text_only`: of a model of several modalities, text alone.
     """
 
     version: EngineVersion
@@ -52,6 +53,8 @@ class Deployment:
     min_kernel_block_tokens: int = 16
     fp8_latent_packed: bool = True
     v2_runner: bool = False
+    flashinfer_sampler: bool | None = None
+    text_only: bool = False
 
     @property
     def in_flight_tokens(self) -> int:

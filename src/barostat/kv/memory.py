@@ -28,11 +28,12 @@ from barostat.kv.weights import weight_bytes
 class MemoryModel:
     """The fitted constants. Units: copies of a tensor, or bytes.
 
-    `sampler_copies`: float32 copies of the logits alive at once; `sorting_copies`: in an engine before 0.12 without FlashInfer.
+    `sampler_copies`: float32 copies of the logits alive at once; `sorting_copies`: where the sampler sorts them.
     `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the hidden activations.
     `moe_copies`: of the expert activations, kept beside the rest. `state_copies`: of a state layer's projections.
     `tower_bytes`: a multimodal profile on top (`old_`: of V0).
     `context_bytes`: what a process takes of a card before it allocates anything.
+    `host_growth_bytes`, `host_bytes`: where the host shares the memory, what it comes to take while the engine starts, and has before.
     `single_bytes`, `linked_bytes`, `unlinked_bytes`: non-torch memory on one GPU, on several Hopper or newer data-centre GPUs, on
     several others.
     """
@@ -55,8 +56,10 @@ class MemoryModel:
     graph_layer_bytes: float = 0.0165 * GIB
     graph_moe_bytes: float = 0.7 * GIB
     graph_counted_ratio: float = 0.45
-    weights_extra_bytes: float = 0.03 * GIB
+    weights_extra_bytes: float = 0.02 * GIB
     context_bytes: float = 0.5 * GIB
+    host_growth_bytes: float = 1.5 * GIB
+    host_bytes: float = 6 * GIB
 
 
 FITTED = MemoryModel()
@@ -69,6 +72,7 @@ _V2_COUNTS_GRAPHS_SINCE = "0.29.0"
 _V2_PROFILES_SAMPLING_SINCE = "0.33.0"
 # Logs of 0.25.1 and 0.26.0 with drafts have the sampler's peak twice, those of 0.20 once.
 _DRAFTS_SAMPLED_SINCE = "0.25.0"
+_NEVER_SORTS_SINCE = "0.17.0"
 _LARGEST_CAPTURE = 512
 
 
@@ -91,13 +95,14 @@ class Footprint:
 
 def footprint(
     model: Architecture, flags: Deployment, form: WeightFormat, capability: float, *, eager: bool, constants: MemoryModel = FITTED,
-    stated_weights_bytes: int | None = None, draft_bytes: tuple[int, int] = (0, 0),
+    stated_weights_bytes: int | None = None, draft_bytes: tuple[int, int] = (0, 0), unified: bool = False,
 ) -> Footprint:  # fmt: skip
     """The parts for this model under these flags on a card of this compute capability (0: not known, or not NVIDIA).
 
-    `draft_bytes`: least and most of the drafter's weights, on the last stage.
+    `draft_bytes`: least and most of the drafter's weights, on the last stage. `unified`: the card's memory is the host's too.
     """
-    stages = weight_bytes(model, form, flags.tp, flags.pp)
+    absorbs = flags.generation == "V0" and flags.version.before("0.8.0")
+    stages = weight_bytes(model, form, flags.tp, flags.pp, absorbs_latents=absorbs, text_only=flags.text_only)
     if stated_weights_bytes is not None:
         share = stated_weights_bytes / max(1, stages.largest)
         per_stage = tuple(int(size * share) for size in stages.by_stage)
@@ -113,16 +118,21 @@ def footprint(
             weights = Estimate("weights", weights.value, weights.low - half, weights.high + half, source)
     return Footprint(
         weights=weights,
-        activations=activations(model, flags, constants, eager=eager),
-        non_torch=non_torch(flags, capability, constants),
+        activations=activations(model, flags, constants, eager=eager, form=form),
+        non_torch=non_torch(flags, capability, constants, unified=unified),
         graphs=graphs(model, flags, eager, constants),
         graphs_counted=_counts_graphs(flags) and not eager,
         stage_weights=per_stage,
     )
 
 
-def activations(model: Architecture, flags: Deployment, constants: MemoryModel, *, eager: bool = True) -> Estimate:
-    """Peak of the profiling run: the larger of the sampler's, the forward's and the compiler's, and the experts' workspace."""
+def activations(
+    model: Architecture, flags: Deployment, constants: MemoryModel, *, eager: bool = True, form: WeightFormat | None = None
+) -> Estimate:
+    """Peak of the profiling run: the larger of the sampler's, the forward's and the compiler's, and the experts' workspace.
+
+    `form`: of the weights; where their inputs are quantised too, a copy of the widest stands beside it.
+    """
     config = ConfigJson(model.text, model.config, "config.json")
     rows = min(flags.max_num_batched_tokens, flags.max_num_seqs)
     logits = rows * model.vocab_size * 4
@@ -136,11 +146,13 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel, 
         sampler = copies * rows * model.vocab_size * item_bytes(flags.dtype) + one_hidden + constants.fixed_bytes
     else:
         drafting = 2 if flags.num_speculative_tokens and flags.version.at_least(_DRAFTS_SAMPLED_SINCE) else 1
-        sampler = drafting * constants.sampler_copies * logits + one_hidden + constants.fixed_bytes
+        copies_alive = constants.sorting_copies if _sorts_logits(flags) else constants.sampler_copies
+        sampler = drafting * copies_alive * logits + one_hidden + constants.fixed_bytes
     compiler = 0.0
     if flags.v2_runner and not eager:
         compiler = model.vocab_size / flags.tp * model.hidden_size * item_bytes(flags.dtype) + 2 * one_hidden
     forward = constants.forward_ffn * one_ffn + constants.forward_hidden * one_hidden
+    forward += one_ffn * (form.input_bytes if form is not None else 0.0) / item_bytes(flags.dtype)
     experts = 0.0
     if config.has_experts:
         chosen = max(1, config.integer("num_experts_per_tok", 1))
@@ -148,9 +160,13 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel, 
         tokens = flags.max_num_batched_tokens * chosen * item_bytes(flags.dtype)
         experts = constants.moe_copies * tokens * inner / flags.tp + 0.5 * tokens * model.hidden_size
         forward = constants.forward_hidden * one_hidden
-    warm = max(sampler, forward + _state_activations(model, flags, constants)) + experts
+    forward += max(_state_activations(model, flags, constants), _latent_prefill_bytes(model, flags, config))
+    if config.model_type == "gpt_oss":  # its kernels keep no workspace for the next step
+        forward, experts = forward + experts, 0.0
+    warm = max(sampler, forward) + experts
     peak = max(warm, compiler)
-    if model.is_multimodal or any(word in model.name for word in ("VL", "Vision", "Gemma3ForCond", "Mistral3", "Pixtral")):
+    named = any(word in model.name for word in ("VL", "Vision", "Gemma3ForCond", "Mistral3", "Pixtral"))
+    if not flags.text_only and (model.is_multimodal or named):
         tower = constants.tower_bytes if flags.generation == "V1" else constants.old_tower_bytes
         peak, warm = peak + tower, warm + tower
     unsure = 0.06 if not experts and not model.is_multimodal else 0.5 if experts and greedy else 0.25
@@ -163,10 +179,34 @@ def activations(model: Architecture, flags: Deployment, constants: MemoryModel, 
         source = "a copy of the embeddings while the model is compiled; less where the compiler's cache is warm"
     spread = max(unsure * peak, 0.1 * GIB)
     high = peak + spread
-    if flags.generation == "V1" and flags.version.before("0.12.0"):
+    if flags.version.before(_NEVER_SORTS_SINCE):
         high = max(high, constants.sorting_copies * logits + one_hidden + constants.fixed_bytes + experts)
         source += "; at most what the sampler takes that sorts them, where FlashInfer is not installed"
     return Estimate("activations", peak, max(0.0, warm - spread), high, source)
+
+
+def _sorts_logits(flags: Deployment) -> bool:
+    """True where the sampler sorts its logits: without FlashInfer and before there was a kernel of its own.
+
+    FlashInfer came with the engine in 0.10 and was off by default from 0.11.1; the kernel came in 0.17. Source: vLLM's pull requests
+    26859 and 33538; logs of 0.8.5, 0.9.2 and 0.13 agree with 9 to 11 copies.
+    """
+    version = flags.version
+    if flags.flashinfer_sampler is not None and version.before(_NEVER_SORTS_SINCE):
+        return not flags.flashinfer_sampler
+    return version.before("0.10.0") or (version.at_least("0.11.1") and version.before(_NEVER_SORTS_SINCE))
+
+
+def _latent_prefill_bytes(model: Architecture, flags: Deployment, config: ConfigJson) -> float:
+    """What the profiling run takes for the keys and values of a whole chunk of earlier latents; 0 for other models.
+
+    Source: vLLM 0.32.0, MLACommonMetadataBuilder.determine_chunked_prefill_workspace_size, MLAAttention.forward_impl.
+    """
+    if not model.uses_mla or flags.generation == "V0" or config.has("index_topk"):
+        return 0.0
+    rows = min(max(8 * flags.max_model_len, 4 * flags.max_num_seqs * flags.block_size), 64 * 1024)
+    wide = config.integer("qk_nope_head_dim", 128) + config.integer("v_head_dim", 128)
+    return rows * model.heads / flags.tp * wide * item_bytes(flags.dtype)
 
 
 # Tokens in one chunk of the scan over a state. Source: the chunked kernels of vLLM 0.32.0.
@@ -184,8 +224,14 @@ def _state_activations(model: Architecture, flags: Deployment, constants: Memory
     return flags.max_num_batched_tokens * (constants.state_copies * channels * item_bytes(flags.dtype) + chunk_states)
 
 
-def non_torch(flags: Deployment, capability: float, constants: MemoryModel) -> Estimate:
-    """CUDA context, NCCL and all-reduce workspaces: little on one GPU, about 2 GiB on linked ones."""
+def non_torch(flags: Deployment, capability: float, constants: MemoryModel, *, unified: bool = False) -> Estimate:
+    """CUDA context, NCCL and all-reduce workspaces: little on one GPU, about 2 GiB on linked ones.
+
+    Where the host shares the memory, what its processes take while the engine starts is counted here too: the engine asks the host's
+    free memory before and after. Source: vLLM 0.32.0, MemorySnapshot.measure.
+    """
+    if unified:
+        return Estimate("non-torch", constants.host_growth_bytes, 0.2 * GIB, 6 * GIB, "context, and what the host's processes come to take")
     if flags.version.before("0.12.0"):
         return Estimate("non-torch", constants.early_bytes, 0.02 * GIB, 0.6 * GIB, "small in versions before 0.12")
     if flags.tp > 1 and 9.0 <= capability < 11.0 and flags.version.at_least(_WORKSPACE_SINCE):
@@ -230,10 +276,16 @@ def capture_sizes(max_num_seqs: int) -> int:
     return small + min(largest, 248) // 8 + (max(0, largest - 256) // 16 + 1 if largest >= 256 else 0)
 
 
-def above_budget(total: Estimate, utilization: float, parts: Footprint, constants: MemoryModel = FITTED) -> list[str]:
+def above_budget(
+    total: Estimate, utilization: float, parts: Footprint, constants: MemoryModel = FITTED, *, unified: bool = False
+) -> list[str]:
     """What the engine needs of the card beside its budget and does not find there, as sentences."""
     above = total.value * (1 - utilization)
     asked = f"--gpu-memory-utilization {utilization:g} leaves {gib(above)} of a card"
+    if unified and above < constants.host_bytes:
+        most = 1 - constants.host_bytes / total.value
+        host = f"the host, which has the same memory, takes about {gib(constants.host_bytes)} (assumed; its page cache may count too)"
+        return [f"{asked}, and {host}: it refuses to start where less is free than it asks for, which is likely above {most:.2f}"]
     if above < constants.context_bytes:
         most = 1 - constants.context_bytes / total.value
         return [f"{asked}, and the engine's context alone takes about {gib(constants.context_bytes)}: it refuses to start above {most:.3f}"]

@@ -111,9 +111,10 @@ def _layer_weights(config: ConfigJson, model: Architecture, layer: Layer, feed: 
 
 def _grouped_attention(config: ConfigJson, model: Architecture, kv_heads: int, key_dim: int, value_dim: int) -> Weights:
     hidden = model.hidden_size
-    values = 0 if config.flag("attention_k_eq_v") and key_dim == config.integer("global_head_dim", 0) else value_dim
+    values = value_dim  # also where the checkpoint has keys only (attention_k_eq_v): the engine loads them into both
     count = hidden * model.heads * key_dim + hidden * kv_heads * (key_dim + values) + model.heads * value_dim * hidden
-    if config.flag("attn_output_gate"):
+    gated = any(isinstance(cache, State) and cache.kind == "gated delta net" for layer in model.layers for cache in layer)
+    if config.flag("attn_output_gate", gated):  # those families gate unless they say otherwise
         count += hidden * model.heads * key_dim
     return Weights("attention", count)
 

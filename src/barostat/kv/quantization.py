@@ -47,6 +47,11 @@ class WeightFormat:
     uncertain_ratio: float = 0.01
     by_component: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def input_bytes(self) -> float:
+        """Bytes of one number of the inputs that are quantised for the kernels of these weights; 0 where they stay as they are."""
+        return self.quantized_bytes if re.match(r"fp8|8-bit|nvfp4", self.name) else 0.0
+
     def bytes_of(self, component: str) -> float:
         """Bytes of one parameter of this component."""
         if component in self.by_component:

@@ -1,17 +1,28 @@
-"""Bytes of weights on one GPU: parameters by component, their format, and how parallelism divides them."""
+"""Bytes of weights on one GPU: parameters by component, their format, how parallelism divides them, and what the engine prepares.
+
+While it loads, the engine makes tables of rotary angles and takes latent projections apart; both count as weights in its log ("Model
+loading took"). Source: vLLM 0.32.0, rotary_embedding.get_rope and its classes, MLACommonImpl.process_weights_after_loading; before 0.8
+MLACommonImpl with matrix absorption.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from barostat.core.units import ceil_div
-from barostat.kv.architecture import Architecture
+from barostat.kv.architecture import Architecture, Chunked, Full, Latent, Window
 from barostat.kv.build_specs import stages
+from barostat.kv.config_json import ConfigJson
 from barostat.kv.parameters import decoder_weights, embedding_weights, ties_embeddings, tower_weights
 from barostat.kv.quantization import WeightFormat
 
 # vLLM pads the vocabulary to a multiple of this, and each rank takes an equal part. Source: vLLM 0.32.0, DEFAULT_VOCAB_PADDING_SIZE.
 _VOCAB_PADDING = 64
+
+# Positions of an image or a video run ahead of the tokens: the table is this many times as long.
+_MULTIMODAL_POSITIONS = 4
+# Published Gemma 3 models of several modalities stretch their global layers by this; configs in short form leave it out.
+_GEMMA3_STRETCH = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +39,18 @@ class WeightBytes:
         return max(self.by_stage)
 
 
-def weight_bytes(model: Architecture, form: WeightFormat, tp: int, pp: int) -> WeightBytes:
-    """The bytes each stage's GPUs hold once the model is loaded."""
+def weight_bytes(
+    model: Architecture, form: WeightFormat, tp: int, pp: int, *, absorbs_latents: bool = False, text_only: bool = False
+) -> WeightBytes:
+    """The bytes each stage's GPUs hold once the model is loaded.
+
+    `absorbs_latents`: as engines before 0.8, which multiply the latents' projections into their neighbours (see `latent_copies`).
+    `text_only`: started for text alone, the engine loads no tower.
+    """
     embedding = embedding_weights(model)
     padded = embedding + (-model.vocab_size % _VOCAB_PADDING) * model.hidden_size
     tied = ties_embeddings(model)
-    tower = tower_weights(model)
+    tower = 0 if text_only else tower_weights(model)
     parameters = embedding * (1 if tied else 2) + tower
     by_stage: list[int] = []
     largest: dict[str, int] = {}
@@ -45,6 +62,7 @@ def weight_bytes(model: Architecture, form: WeightFormat, tp: int, pp: int) -> W
             for weights in of_layer[index]:
                 parameters += weights.count
                 parts[weights.component] = parts.get(weights.component, 0.0) + weights.on_rank(tp) * form.bytes_of(weights.component)
+        parts["prepared"] = rotary_bytes(model, form.plain_bytes) + latent_copies(model, len(layers), form, tp, absorbs=absorbs_latents)
         first, last = number == 0, number == len(ranges) - 1
         if first or (last and tied):
             parts["embedding"] = ceil_div(padded, tp) * form.bytes_of("embedding")
@@ -71,3 +89,62 @@ def module_bytes(model: Architecture, index: int, count: int, form: WeightFormat
         high += on_rank * form.plain_bytes
     joined = 2 * model.hidden_size**2 * form.plain_bytes
     return int((low + joined) * count), int((high + joined) * count)
+
+
+def rotary_bytes(model: Architecture, item_bytes: int) -> int:
+    """Bytes of the tables of angles on each GPU: one per width and scaling, shared by the layers that have it."""
+    config = ConfigJson(model.text, model.config, "config.json")
+    positions = config.integer("max_position_embeddings", 0) or model.max_position_tokens or (131072 if "Gemma3" in model.name else 0)
+    caches = {cache for layer in model.layers for cache in layer}
+    kinds = {(cache.key_dim, isinstance(cache, Full)) for cache in caches if isinstance(cache, Full | Window | Chunked)}
+    if any(isinstance(cache, Latent) for cache in caches):
+        kinds.add((config.integer("qk_rope_head_dim", 64), True))
+    if not positions or not kinds:
+        return 0
+    own = {dim for dim, _ in kinds}
+    separate = "Gemma" in model.name and {full for _, full in kinds} == {True, False}
+    tables = kinds if separate else {(dim, True) for dim in own}
+    rotated = 1.0 if "Gemma4" in model.name or model.uses_mla else min(1.0, _rotated_ratio(config))
+    sizes = [dim * rotated * positions * (_stretch(model, config, positions) if full else 1.0) for dim, full in tables]
+    return int(sum(sizes) * item_bytes)
+
+
+def _rotated_ratio(config: ConfigJson) -> float:
+    inner = config.mapping("rope_parameters").get("partial_rotary_factor")
+    own = float(inner) if isinstance(inner, int | float) and not isinstance(inner, bool) else 1.0
+    return config.number("partial_rotary_factor", own) or 1.0
+
+
+def _stretch(model: Architecture, config: ConfigJson, positions: int) -> float:
+    """How many times longer than the model's positions the table is."""
+    scaling = config.mapping("rope_scaling") or config.mapping("rope_parameters")
+    kind = str(scaling.get("rope_type", scaling.get("type", "")))
+    factor, start = scaling.get("factor", 1.0), scaling.get("original_max_position_embeddings", positions)
+    if not isinstance(factor, int | float) or not isinstance(start, int | float) or not 0 < factor <= 1024 or start <= 0:
+        factor, start = 1.0, positions
+    if "mrope_section" in scaling or kind == "mrope":
+        return float(_MULTIMODAL_POSITIONS)
+    if kind in ("linear", "dynamic"):
+        return float(factor)
+    if "yarn" in kind:
+        return float(start) * float(factor) / positions
+    return _GEMMA3_STRETCH if model.name == "Gemma3ForConditionalGeneration" and not scaling else 1.0
+
+
+def latent_copies(model: Architecture, layers: int, form: WeightFormat, tp: int, *, absorbs: bool) -> int:
+    """Bytes on each GPU of the latents' projections kept a second time: keys' and values' apart, in the model's own dtype.
+
+    `absorbs`: multiplied with the queries' and the output projection as well, which stay in the checkpoint's format.
+    """
+    if not model.uses_mla or not layers:
+        return 0
+    config = ConfigJson(model.text, model.config, "config.json")
+    nope, value = config.integer("qk_nope_head_dim", 128), config.integer("v_head_dim", 128)
+    latent, rank = config.integer("kv_lora_rank", 512), config.integer("q_lora_rank", 0) or model.hidden_size
+    heads = model.heads / tp
+    copies = latent * heads * (nope + value) * form.plain_bytes
+    if absorbs:
+        rope = config.integer("qk_rope_head_dim", 64)
+        copies += heads * (rank * (latent + rope) + latent * model.hidden_size) * form.bytes_of("attention")
+    kinds = sum(any(isinstance(cache, Latent) for cache in layer) for layer in model.layers)
+    return int(copies * layers * kinds / len(model.layers))

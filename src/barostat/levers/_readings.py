@@ -88,9 +88,9 @@ def given(window: Window, name: str) -> bool:
 
 
 def how_sure(found: ConfigValue) -> str:
-    """A remark for a value that is a default, or was only noted somewhere; empty for one that is certain."""
+    """A remark for a value that is guessed, is a default, or was only noted somewhere; empty for one that is certain."""
     if found.provenance == "version-default":
-        return " (by default)"
+        return " (by default)" if found.certain else " (assumed)"
     return "" if found.certain else " (as noted)"
 
 

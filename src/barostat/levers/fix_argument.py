@@ -50,8 +50,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 
 _INDIVISIBLE = re.compile(
-    r"(\d+)\)?,? (?:is not|must be|should be) (?:evenly )?divisible by (?:the )?"
-    r"(?:tensor[ _-](?:model[ _-])?parallel[ _-]size )?\(?(\d+)"
+    r"(\d{1,9})\)?,? (?:is not|must be|should be) (?:evenly )?divisible by (?:the )?"
+    r"(?:tensor[ _-](?:model[ _-])?parallel[ _-]size )?\(?(\d{1,9})"
 )
 
 

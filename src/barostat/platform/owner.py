@@ -9,8 +9,7 @@ Source: Helm 3 (meta.helm.sh annotations), Argo CD 2.7 to 3.5 (resource tracking
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,8 +26,6 @@ KEDA_PAUSED = "autoscaling.keda.sh/paused"
 _KEDA_HELD = "autoscaling.keda.sh/paused-replicas"
 _DIRECTIONS, _OFF = ("scaleUp", "scaleDown"), "Disabled"
 _OWN_KINDS = ("apps", "batch", "")
-PAUSED = "barostat.dev/paused"
-"""On a workload: the owners that were told to leave it alone, and what hands it back to each, as JSON."""
 _TOOLS: tuple[tuple[str, str, str], ...] = (
     ("terraform", "Terraform", "the Terraform configuration"),
     ("hashicorp", "Terraform", "the Terraform configuration"),
@@ -85,14 +82,16 @@ def owners(
     scaled_objects: Iterable[Object] = (),
     applications: Iterable[Object] = (),
     flux: Iterable[Object] = (),
+    paused: Collection[tuple[str, str, str]] = (),
 ) -> tuple[Owner, ...]:
     """Everyone who writes this Deployment or StatefulSet besides us; the one who would undo a write first comes first.
 
     `applications`: Argo CD Applications; `flux`: Kustomizations and HelmReleases; all as far as they could be read.
+    `paused`: kind, namespace and name of those whom the workload's mark calls paused for it.
     """
     found: list[Owner] = []
     found += _operators(workload)
-    found += _argo(workload, list(applications))
+    found += _argo(workload, list(applications), paused)
     found += _flux(workload, list(flux))
     if not any(owner.kind in ("argo-cd", "flux-helm-release") for owner in found):
         found += _helm(workload)
@@ -117,7 +116,7 @@ def _operators(workload: Object) -> list[Owner]:
     return found
 
 
-def _argo(workload: Object, applications: list[Object]) -> list[Owner]:
+def _argo(workload: Object, applications: list[Object], paused: Collection[tuple[str, str, str]]) -> list[Owner]:
     tracked = text(workload, "metadata", "annotations", _TRACKING).partition(":")[0]
     labelled = next((found for key in _INSTANCE if (found := text(workload, "metadata", "labels", key))), "")
     named = tracked or labelled
@@ -142,7 +141,7 @@ def _argo(workload: Object, applications: list[Object]) -> list[Owner]:
     heals = on and automated.get("selfHeal") is True
     skipped = text(application, "metadata", "annotations", ARGO_SKIP) == "true"
     # Its automated sync was switched off for us; what is synced by hand from the start is not paused by that.
-    skipped = skipped or (not on and ("Application", namespace, name) in _paused(workload))
+    skipped = skipped or (not on and ("Application", namespace, name) in paused)
     if skipped:
         because += ", which is paused"
     else:
@@ -153,16 +152,6 @@ def _argo(workload: Object, applications: list[Object]) -> list[Owner]:
             _argo_source(application), paused=skipped, switch=_argo_switch(application, namespace, name, automated, on=on),
         )
     ]  # fmt: skip
-
-
-def _paused(workload: Object) -> set[tuple[str, str, str]]:
-    """Kind, namespace and name of the owners that the workload's mark says are paused for it."""
-    try:
-        entries = json.loads(text(workload, "metadata", "annotations", PAUSED) or "[]")
-    except (ValueError, RecursionError):
-        return set()
-    found = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    return {(text(entry, "kind"), text(entry, "namespace"), text(entry, "name")) for entry in found}
 
 
 def _argo_source(application: Object) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from barostat.core.whole_number import whole_number
 from barostat.platform.objects import Object, condition, count, mapping, name_of, objects, quantity, text, value
 
 PLENTY = 1_000_000
@@ -127,8 +128,8 @@ def disruption_minimum(template: Object, replicas: int, budgets: Iterable[Object
 
 
 def _share(written: object, of: int) -> int:
-    if isinstance(written, str) and written.endswith("%") and written[:-1].isdigit():
-        return math.ceil(of * int(written[:-1]) / 100)
+    if isinstance(written, str) and written.endswith("%") and (percent := whole_number(written[:-1])) is not None:
+        return math.ceil(of * percent / 100)
     return written if isinstance(written, int) else of
 
 

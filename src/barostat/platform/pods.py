@@ -18,6 +18,8 @@ DEFAULT_SHM_BYTES = 64.0 * 2**20
 _COMMAND = re.compile(r"\bvllm\s+serve\b|vllm[./]entrypoints|\bvllm-(?:openai|serve)\b|api_server\.py")
 _ROUTER = re.compile(r"router|gateway|proxy|exporter|metrics|sidecar", re.IGNORECASE)
 _OWN_IMAGE = re.compile(r"(?:^|/)vllm/vllm-[a-z-]+:v?(\d+\.\d+\.\d+)")
+_NO_COMPUTE = re.compile(r"rdma|roce|infiniband|hca|efa|sriov|hostdev|fuse|^eni|^tun|kvm|vpc|netdev|network|shared-memory", re.IGNORECASE)
+"""Devices that a container of an engine takes beside its cards."""
 _VARIABLE = re.compile(r"\$(\$\([^)]*\))|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
@@ -73,6 +75,13 @@ def is_gpu_resource(name: str) -> bool:
     """True for `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `amd.com/gpu` and their like."""
     vendor, _, what = name.partition("/")
     return vendor.endswith((".com", ".ai", ".org")) and (what.startswith(("gpu", "mig-")) or what.endswith("gpu"))
+
+
+def is_other_device(name: str) -> bool:
+    """True for an extended resource that is no GPU by name and no network or file device: `google.com/tpu`, `habana.ai/gaudi`."""
+    domain, _, what = name.partition("/")
+    own = domain.endswith(("kubernetes.io", "k8s.io", "openshift.io")) or domain in ("rdma", "smarter-devices")
+    return bool(what) and not own and not is_gpu_resource(name) and _NO_COMPUTE.search(what) is None
 
 
 def pods(documents: Mapping[str, Any]) -> list[Pod]:

@@ -49,6 +49,23 @@ class ReleaseHome:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseOwner:
+    """The owner with that number in the plan leaves home alone, by its own switch; home's `barostat.dev/paused` notes how it was before.
+
+    Noted before it is paused, and once: whom an earlier incident has paused stays noted as it was then.
+    """
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeOwner:
+    """The owner with that number has home again as it was before anybody of ours paused it, and is noted no more; gone is fine."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSpare:
     """The spare Deployment exists: the new template, one replica, selector and labels of our own, no label that a Service selects on.
 
@@ -201,18 +218,38 @@ class WriteLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class TightenGateway:
+    """The gateways before home go by the plan's limit, under a lease that this run renews while it lives; `back`: by none of its incident.
+
+    Each write carries the run's epoch: a gateway that has heard a later run of the incident refuses what an earlier one has on its way.
+    Back is Done as well where a gateway does not answer for as long as the lease may last: it has then run out by itself.
+    """
+
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCalm:
+    """Waits, with the lease renewed: so little comes that the limit is not needed any more (`LiveEdge`).
+
+    Its deadline is no failure: the limit is taken back then.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Observe:
     """Watches what the plan says under load, for as long as it says. Answer: Judged."""
 
 
 Act = (
-    Gather | ClaimHome | ReleaseHome | CreateSpare | AwaitSpare | DeleteSpare | JoinRotation | LeaveRotation | PickReplica | PickSurplus
-    | Detach | PutBack | ScaleHome | AwaitHome | AwaitDrained | DeletePod | PatchTemplate | UndoRollout | WriteLimits | Observe
+    Gather | ClaimHome | ReleaseHome | PauseOwner | ResumeOwner | CreateSpare | AwaitSpare | DeleteSpare | JoinRotation | LeaveRotation
+    | PickReplica | PickSurplus | Detach | PutBack | ScaleHome | AwaitHome | AwaitDrained | DeletePod | PatchTemplate | UndoRollout
+    | WriteLimits | TightenGateway | AwaitCalm | Observe
 )  # fmt: skip
 
-READS = (Gather, AwaitSpare, PickReplica, PickSurplus, AwaitHome, AwaitDrained, Observe)
+READS = (Gather, AwaitSpare, PickReplica, PickSurplus, AwaitHome, AwaitDrained, AwaitCalm, Observe)
 """Acts that change nothing outside: they need no record before them."""
-WAITS = (AwaitSpare, AwaitHome, AwaitDrained)
+WAITS = (AwaitSpare, AwaitHome, AwaitDrained, AwaitCalm)
 """Acts that take as long as the world takes; their deadline is the plan's, and passing it is no lost answer."""
 
 

@@ -32,6 +32,11 @@ def latest(states: Sequence[State], *, rollbacks: bool = False) -> State | None:
     for state in states:
         if is_open(state):
             return state
-        if state.phase == "Done" and (rollbacks or not state.plan.undoes) and taken_back_by(states, state.plan.id) is None:
+        if (
+            state.phase == "Done"
+            and state.plan.lasts
+            and (rollbacks or not state.plan.undoes)
+            and taken_back_by(states, state.plan.id) is None
+        ):
             return state
     return None

@@ -11,7 +11,10 @@ from barostat.remedy.acts import (
     CreateSpare,
     DeleteSpare,
     PatchTemplate,
+    PauseOwner,
+    ResumeOwner,
     ScaleHome,
+    TightenGateway,
     UndoRollout,
     WriteLimits,
 )
@@ -33,18 +36,20 @@ def about(state: State, act: Act, said: str) -> str:
     """For the timeline: which pod or number the act was about, and what was said with the answer."""
     slot = getattr(act, "slot", "")
     pod = state.pod(slot)
-    named = f"{slot} ({pod.name})" if pod else slot or _named(act)
+    named = f"{slot} ({pod.name})" if pod else slot or _named(state, act)
     return f"{named}: {said}" if said and named else said or named
 
 
-def _named(act: Act) -> str:
+def _named(state: State, act: Act) -> str:
     match act:
         case CreateSpare(index) | AwaitSpare(index) | DeleteSpare(index):
             return f"spare-{index}"
+        case PauseOwner(index) | ResumeOwner(index):
+            return str(state.plan.owners[index])
         case ScaleHome(former, to):
             return f"{former} -> {to} replicas"
         case AwaitHome(ready):
             return f"{ready} Ready"
-        case PatchTemplate(back=True) | UndoRollout(back=True) | WriteLimits(back=True):
+        case PatchTemplate(back=True) | UndoRollout(back=True) | WriteLimits(back=True) | TightenGateway(back=True):
             return "back"
     return ""

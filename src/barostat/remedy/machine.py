@@ -16,6 +16,7 @@ from barostat.remedy.acts import (
     READS,
     WAITS,
     Act,
+    AwaitCalm,
     AwaitDrained,
     AwaitHome,
     AwaitSpare,
@@ -35,7 +36,7 @@ from barostat.remedy.acts import (
 from barostat.remedy.journal import about, condition, note
 from barostat.remedy.plan import lint
 from barostat.remedy.precheck import refusals
-from barostat.remedy.program import TERMINAL, Phase, Step, program
+from barostat.remedy.program import TERMINAL, Phase, Step, program, touches_nothing
 from barostat.remedy.state import (
     Aborted,
     Answer,
@@ -155,9 +156,9 @@ def _proceed(state: State, at: float) -> Moved:
         return _fail(replace(state, aborting=""), at, state.aborting)
     steps = program(state.plan)
     if state.back and not state.undo:
-        return _end(state, at, "RolledBack" if state.cursor else "Refused", state.why)
+        return _end(state, at, "Refused" if touches_nothing(steps[state.cursor].act) else "RolledBack", state.why)
     if not state.back and state.cursor >= len(steps):
-        return _end(state, at, "Done", f"{state.plan.change} is in force")
+        return _end(state, at, "Done", state.plan.done_sentence)
     emits: tuple[Command, ...] = ()
     if not state.back and steps[state.cursor].phase != state.phase:
         state = note(replace(state, phase=steps[state.cursor].phase), at, steps[state.cursor].phase, "")
@@ -192,6 +193,8 @@ def _send(state: State, at: float, attempt: int, until: float | None = None) -> 
         allowed = bounds.ready_s
     elif isinstance(act, AwaitDrained):
         allowed = bounds.drain_s
+    elif isinstance(act, AwaitCalm) and state.plan.edge is not None:
+        allowed = state.plan.edge.longest_s
     else:
         longer = {Gather: bounds.confirm_s, Observe: bounds.verify_s, PutBack: bounds.drain_s}
         allowed = longer.get(type(act), 0.0) + bounds.answer_s
@@ -302,6 +305,8 @@ def _late(state: State, at: float) -> Moved:
     if waiting.kind == "rest":
         return _send(state, at, waiting.attempt + 1)
     act = current(state)
+    if isinstance(act, AwaitCalm):
+        return _next(state, at, "the load is not gone in the longest time that a limit is held")
     if isinstance(act, AwaitDrained):
         if state.plan.bounds.on_drain_bound == "cut" or state.back or state.committed:
             return _next(state, at, f"not drained within {state.plan.bounds.drain_s:.0f} s")

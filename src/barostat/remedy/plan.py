@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from barostat.core.change import Change, Expectation
+from barostat.core.change import ConfigChange, Expectation
 from barostat.core.diagnosis import NOTHING_WRONG, CauseName
 
-Strategy = Literal["spare", "in-place", "scale-out", "stuck-rollout", "edge-only"]
+Strategy = Literal["spare", "in-place", "scale-out", "stuck-rollout", "edge-only", "edge-live"]
+"""`edge-only`: a limit in the file that gateways watch. `edge-live`: a limit that running gateways hold for as long as it is needed."""
 Autonomy = Literal["recommend", "act"]
 OnDrainBound = Literal["cut", "roll-back"]
 ROLLBACK = "rollback"
 """The lever of a plan that takes one back: a person wants it, whatever the cause is by now."""
+SCALING = ("HorizontalPodAutoscaler", "ScaledObject")
+"""Kinds of owners that write the number of replicas and nothing else."""
 
 
 ASKED_FOR = "asked for"
@@ -39,6 +42,62 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class PausedOwner:
+    """Who else writes the target, and its switch.
+
+    `kind`, `namespace`, `name`: of the owner's own object. `pause`, `resume`: merge patches of it, as JSON. `note`: what pausing it means,
+    for a person. `by`: the incident that has paused it already; empty where this plan does.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    pause: str
+    resume: str
+    note: str = ""
+    by: str = ""
+
+    def __str__(self) -> str:
+        found = f"{self.kind.lower()}/{self.name}"
+        return f"{found} in {self.namespace}" if self.namespace else found
+
+
+def takes_back(owner_kind: str, change: ConfigChange) -> bool:
+    """True where such an owner, left to itself, would undo that very change: an autoscaler the number of replicas, others all the rest."""
+    return (owner_kind in SCALING) is (change.kind == "replicas")
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRef:
+    """A gateway before the target. `kind`: Deployment (its ready pods, by the port for its admin page), or URL (`name` is the page's)."""
+
+    kind: Literal["Deployment", "URL"]
+    name: str
+    namespace: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        return f"deployment/{self.name} in {self.namespace}" if self.kind == "Deployment" else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEdge:
+    """How running gateways hold a limit.
+
+    Units: seconds. `lease_s`: after so long without a renewal a gateway goes by its file again. The limit is needed until the pool of no
+    engine has been fuller than `calm_ratio`, with nobody waiting, refused or preempted, for `calm_s`; but no longer than `longest_s`.
+    `enforces`: a gateway only watched (--shadow), and holds the limits of its file too for that time.
+    """
+
+    gateways: tuple[GatewayRef, ...]
+    lease_s: float = 60.0
+    calm_ratio: float = 0.5
+    calm_s: float = 60.0
+    longest_s: float = 43200.0
+    enforces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """How long each kind of step may take, and how often it is tried.
 
@@ -61,13 +120,14 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RemedyPlan:
     """One change of one target, its undo and its proof.
 
     `replicas`: what home asks for now. `serving`: how many of them serve. `floor`: fewer than that are never in rotation, but where fewer
     serve already. `max_replicas`: more are never asked for (None: no limit is set). `baseline`: by signal, what the expectation is held
     against (`verify.baseline`). `template`: digest of home's template as found; a home that differs is somebody else's change. `gpus`: of
-    one replica. `parent`: the incident that ended last on home, as the plan found it; empty for none.
+    one replica. `parent`: the incident that ended last on home, as the plan found it; empty for none. `owners`: who is paused for it.
+    `edge`: the gateways that hold the limit, where they do it live.
     """
 
     id: str
@@ -75,7 +135,7 @@ class Plan:
     target: Target
     cause: CauseName
     lever: str
-    change: Change
+    change: ConfigChange
     expectation: Expectation
     strategy: Strategy
     replicas: int
@@ -90,6 +150,8 @@ class Plan:
     autonomy: Autonomy = "recommend"
     parent: str = ""
     bounds: Bounds = field(default_factory=Bounds)
+    owners: tuple[PausedOwner, ...] = ()
+    edge: LiveEdge | None = None
 
     def __hash__(self) -> int:
         """By the id: no two plans share one, and a plan is asked for its program at every step."""
@@ -108,7 +170,22 @@ class Plan:
     @property
     def starts(self) -> int:
         """Engine starts until home runs the change: each replica once as a spare and once in home; one where one is added."""
-        return {"edge-only": 0, "scale-out": 1, "stuck-rollout": 0}.get(self.strategy, 2 * self.replicas)
+        return {"edge-only": 0, "edge-live": 0, "scale-out": 1, "stuck-rollout": 0}.get(self.strategy, 2 * self.replicas)
+
+    @property
+    def at_edge(self) -> bool:
+        """True where no replica is touched."""
+        return self.strategy in ("edge-only", "edge-live")
+
+    @property
+    def lasts(self) -> bool:
+        """True where the change stays in force once the incident is over."""
+        return self.strategy != "edge-live"
+
+    @property
+    def done_sentence(self) -> str:
+        """What is so when all of it is done."""
+        return f"{self.change} is in force" if self.lasts else f"{self.change} was held while it was needed, and is taken back"
 
     def spare_name(self, index: int) -> str:
         """The name of a spare Deployment: the same for the same plan, within Kubernetes' 63 characters."""
@@ -126,12 +203,19 @@ class Plan:
         before, after = taking_back("#").split("#")
         return self.because.removeprefix(before).removesuffix(after) if self.lever == ROLLBACK else ""
 
+    def stays_paused(self, owner: PausedOwner) -> bool:
+        """True for who would take the change back: it stays paused until a person has put the change into its source."""
+        return self.lever != ROLLBACK and takes_back(owner.kind, self.change)
+
     def undo_sentence(self) -> str:
         """What takes the change back, for a person."""
+        if self.edge is not None:
+            gateways = ", ".join(map(str, self.edge.gateways))
+            return f"the limit is taken off {gateways}; by itself {self.edge.lease_s:.0f} s after whoever holds it is gone"
         return f"set {self.change.reversed()} on {self.target}"
 
 
-def lint(plan: Plan) -> tuple[str, ...]:
+def lint(plan: RemedyPlan) -> tuple[str, ...]:
     """What is wrong with the plan itself, a sentence each; nothing for one that may be carried out.
 
     Law: L4 and L8, before anything is asked of the world.
@@ -148,7 +232,7 @@ def lint(plan: Plan) -> tuple[str, ...]:
         wrong.append("the load before was not measured, so nothing could be held against it")
     if not any(expect.essential for expect in plan.expectation.expects):
         wrong.append("nothing is expected of the change, so nothing could prove it")
-    if plan.strategy == "edge-only" and plan.change.kind != "limits":
+    if plan.at_edge and plan.change.kind != "limits":
         wrong.append("only limits can be changed at the edge alone")
     if (plan.strategy == "scale-out") != (plan.change.kind == "replicas"):
         wrong.append("the number of replicas is changed by scaling out, and nothing else is")
@@ -156,7 +240,9 @@ def lint(plan: Plan) -> tuple[str, ...]:
         wrong.append("a stuck rollout is undone, and nothing else is changed then")
     if plan.strategy == "scale-out" and plan.max_replicas is not None and plan.replicas >= plan.max_replicas:
         wrong.append(f"{plan.replicas} replicas are asked for, at most {plan.max_replicas} are allowed")
-    if plan.strategy != "edge-only":
+    if (plan.strategy == "edge-live") != bool(plan.edge is not None and plan.edge.gateways):
+        wrong.append("a limit is held live by the gateways that the plan names, and no other change is")
+    if not plan.at_edge:
         if plan.change.kind == "limits":
             wrong.append("limits are written at the edge, no replica changes")
         if plan.target.kind != "Deployment":
@@ -184,6 +270,8 @@ def lint(plan: Plan) -> tuple[str, ...]:
         <= 0
     ):
         wrong.append("every bound on time must be above 0")
+    if plan.at_edge and plan.owners:
+        wrong.append("nobody is paused for limits at the edge")
     if bounds.attempts < 1:
         wrong.append("at least one attempt is needed")
     if plan.expectation.sustained_s > bounds.verify_s:

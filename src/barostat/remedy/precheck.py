@@ -10,7 +10,10 @@ from dataclasses import dataclass, replace
 
 from barostat.core.diagnosis import NOTHING_WRONG, CauseName
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
-from barostat.remedy.plan import ROLLBACK, Plan
+from barostat.remedy.plan import ROLLBACK, RemedyPlan
+
+RIGHT_IS_MISSING = "the right to read it is missing"
+"""Why a fact is unread, where the check on rights names the right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class Facts:
     reason. `rollout_age_s`: of the last rollout; infinite for none known. `owner`, `autoscaler`: who would revert or fight a write; empty
     for nobody, or suspended. `quota_left`: replicas that quotas still allow. `claim`: whose change is in flight on home; empty for none.
     `rollout_stuck`: one is under way, none of its replicas serves, and those of the revision before it do.
+    `gateways`: why those of the plan do not take its limit; empty where they do.
     `separable`: every Service that selects home's pods does so by a label that can be taken off, and at least one does.
     """
 
@@ -47,6 +51,7 @@ class Facts:
     changes_last_hour: int | None = None
     changes_per_hour: int = 2
     missing_rights: tuple[str, ...] | None = None
+    gateways: str | None = None
     unread: tuple[tuple[str, str], ...] = ()
 
 
@@ -57,16 +62,18 @@ class Check:
     name: str
     gloss: str
     needs: tuple[str, ...]
-    judge: Callable[[Facts, Plan], Verdict]
+    judge: Callable[[Facts, RemedyPlan], Verdict]
     edge: bool = False
     """True where it matters for a change at the edge too, which touches no replica."""
+    live: bool = False
+    """True where it matters for gateways that hold a limit live, and for nothing else."""
 
 
 def _verdict(holds: bool, yes: str, no: str) -> Verdict:
     return Present(yes, ()) if holds else Absent(no)
 
 
-def _evidence_fresh(facts: Facts, plan: Plan) -> Verdict:
+def _evidence_fresh(facts: Facts, plan: RemedyPlan) -> Verdict:
     age_s = facts.at - (facts.evidence_at if facts.evidence_at is not None else 0.0)
     limit_s = plan.bounds.evidence_s
     return _verdict(
@@ -74,13 +81,13 @@ def _evidence_fresh(facts: Facts, plan: Plan) -> Verdict:
     )
 
 
-def _cause_confirmed(facts: Facts, plan: Plan) -> Verdict:
+def _cause_confirmed(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.lever == ROLLBACK:
         return Present("a person takes the change back, whatever the cause is now", ())
     return _verdict(facts.cause == plan.cause, f"still {plan.cause}", f"the plan is for {plan.cause}, it is {facts.cause} now")
 
 
-def _lever_fits(facts: Facts, plan: Plan) -> Verdict:
+def _lever_fits(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.lever == ROLLBACK:
         holds = "what it goes back to ran before"
     elif plan.asked_for:
@@ -90,12 +97,12 @@ def _lever_fits(facts: Facts, plan: Plan) -> Verdict:
     return _verdict(facts.lever_fits is True, holds, f"{plan.change} is not for {plan.cause} on this version")
 
 
-def _nodes_healthy(facts: Facts, _plan: Plan) -> Verdict:
+def _nodes_healthy(facts: Facts, _plan: RemedyPlan) -> Verdict:
     bad = facts.bad_nodes or ()
     return _verdict(not bad, "the nodes are healthy", f"a node fault looks the same and is mended first: {', '.join(bad)}")
 
 
-def _no_recent_deploy(facts: Facts, plan: Plan) -> Verdict:
+def _no_recent_deploy(facts: Facts, plan: RemedyPlan) -> Verdict:
     age_s = facts.rollout_age_s or 0.0
     if plan.change.kind == "revision":
         return Present("the plan undoes the last rollout", ())
@@ -106,12 +113,12 @@ def _no_recent_deploy(facts: Facts, plan: Plan) -> Verdict:
     )
 
 
-def _home_as_planned(facts: Facts, plan: Plan) -> Verdict:
+def _home_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
     same = facts.template == plan.template and facts.replicas == plan.replicas
     return _verdict(same, "home is as the plan found it", "the Deployment is not as the plan found it: somebody changed it since")
 
 
-def _rollout_complete(facts: Facts, plan: Plan) -> Verdict:
+def _rollout_complete(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.strategy == "stuck-rollout":
         return _verdict(
             facts.rollout_stuck is True, "the rollout that is undone is stuck: none of its replicas serves", "the rollout is not stuck"
@@ -119,7 +126,7 @@ def _rollout_complete(facts: Facts, plan: Plan) -> Verdict:
     return _verdict(facts.rollout_complete is True, "no rollout is under way", "a rollout is under way or paused")
 
 
-def _floor_holds(facts: Facts, plan: Plan) -> Verdict:
+def _floor_holds(facts: Facts, plan: RemedyPlan) -> Verdict:
     """Where fewer than the floor serve already, at least they go on."""
     serving = facts.serving or 0
     floor = min(plan.floor, plan.serving)
@@ -127,14 +134,14 @@ def _floor_holds(facts: Facts, plan: Plan) -> Verdict:
     return _verdict(left >= floor, f"{left} serve meanwhile, the floor is {floor}", f"{left} would serve, the floor is {floor}")
 
 
-def _serving_as_planned(facts: Facts, plan: Plan) -> Verdict:
+def _serving_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
     serving = facts.serving or 0
     return _verdict(
         serving >= plan.serving, f"{serving} replicas serve", f"{serving} replicas serve, {plan.serving} did when it was planned"
     )
 
 
-def _spare_schedulable(facts: Facts, plan: Plan) -> Verdict:
+def _spare_schedulable(facts: Facts, plan: RemedyPlan) -> Verdict:
     if not plan.gpus_needed:
         return Present("no spare GPU is needed", ())
     return _verdict(
@@ -142,13 +149,13 @@ def _spare_schedulable(facts: Facts, plan: Plan) -> Verdict:
     )
 
 
-def _quota_allows(facts: Facts, plan: Plan) -> Verdict:
+def _quota_allows(facts: Facts, plan: RemedyPlan) -> Verdict:
     needed = 1 if plan.gpus_needed else 0
     left = facts.quota_left or 0
     return _verdict(left >= needed, "quotas leave room for it", f"the quota leaves room for {left} more, {needed} is needed")
 
 
-def _disruption_budget(facts: Facts, plan: Plan) -> Verdict:
+def _disruption_budget(facts: Facts, plan: RemedyPlan) -> Verdict:
     """Where fewer serve already than it asks for, at least they go on."""
     minimum = min(facts.disruption_minimum or 0, plan.serving)
     return _verdict(
@@ -158,17 +165,25 @@ def _disruption_budget(facts: Facts, plan: Plan) -> Verdict:
     )
 
 
-def _no_autoscaler(facts: Facts, _plan: Plan) -> Verdict:
+def _paused(plan: RemedyPlan) -> str:
+    return f"; paused for it: {', '.join(map(str, plan.owners))}" if plan.owners else ""
+
+
+def _no_autoscaler(facts: Facts, plan: RemedyPlan) -> Verdict:
     return _verdict(
-        not facts.autoscaler, "no autoscaler fights", f"{facts.autoscaler} would set the replicas back: --pause-owner suspends it"
+        not facts.autoscaler,
+        f"no autoscaler fights{_paused(plan)}",
+        f"{facts.autoscaler} would set the replicas back: --pause-owner suspends it",
     )
 
 
-def _no_owner(facts: Facts, _plan: Plan) -> Verdict:
-    return _verdict(not facts.owner, "nobody reverts a write", f"{facts.owner} would revert a write: the change belongs in its source")
+def _no_owner(facts: Facts, plan: RemedyPlan) -> Verdict:
+    return _verdict(
+        not facts.owner, f"nobody reverts a write{_paused(plan)}", f"{facts.owner} would revert a write: the change belongs in its source"
+    )
 
 
-def _separable(facts: Facts, plan: Plan) -> Verdict:
+def _separable(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.strategy == "stuck-rollout":
         return Present("no replica that serves is touched", ())
     return _verdict(
@@ -178,12 +193,12 @@ def _separable(facts: Facts, plan: Plan) -> Verdict:
     )
 
 
-def _no_other_change(facts: Facts, plan: Plan) -> Verdict:
+def _no_other_change(facts: Facts, plan: RemedyPlan) -> Verdict:
     mine = facts.claim == "" or (facts.claim or "").startswith(f"{plan.id}#")
     return _verdict(mine, "no other change is in flight", f"another change is in flight: {facts.claim}")
 
 
-def _budget_left(facts: Facts, plan: Plan) -> Verdict:
+def _budget_left(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.lever == ROLLBACK:
         return Present("to take a change back is always in the budget", ())
     spent = facts.changes_last_hour or 0
@@ -194,9 +209,14 @@ def _budget_left(facts: Facts, plan: Plan) -> Verdict:
     )
 
 
-def _rights(facts: Facts, _plan: Plan) -> Verdict:
+def _rights(facts: Facts, _plan: RemedyPlan) -> Verdict:
     lacking = facts.missing_rights or ()
     return _verdict(not lacking, "every right is there", f"rights are missing: {', '.join(lacking)}")
+
+
+def _gateways_ready(facts: Facts, plan: RemedyPlan) -> Verdict:
+    named = ", ".join(map(str, plan.edge.gateways)) if plan.edge is not None else "none"
+    return _verdict(not facts.gateways, f"{named}: ready for a limit of ours", facts.gateways or "")
 
 
 CHECKS: tuple[Check, ...] = (
@@ -215,13 +235,14 @@ CHECKS: tuple[Check, ...] = (
     Check("no-autoscaler", "does no HPA or KEDA set the replicas back?", ("autoscaler",), _no_autoscaler),
     Check("no-owner", "does no Helm, GitOps or operator revert it?", ("owner",), _no_owner),
     Check("separable", "can one replica leave the rotation by its labels?", ("separable",), _separable),
+    Check("gateways-ready", "does every gateway take the limit?", ("gateways",), _gateways_ready, edge=True, live=True),
     Check("no-other-change", "is no other change in flight?", ("claim",), _no_other_change, edge=True),
     Check("budget-left", "may another change be made this hour?", ("changes_last_hour",), _budget_left, edge=True),
     Check("rights", "may we do all of it?", ("missing_rights",), _rights, edge=True),
 )
 
 
-def judged(facts: Facts, plan: Plan) -> tuple[tuple[Check, Verdict], ...]:
+def judged(facts: Facts, plan: RemedyPlan) -> tuple[tuple[Check, Verdict], ...]:
     """Every check that the plan's strategy asks for, with its verdict; a check that raises is its own Unknown.
 
     Law: L2, a fact that was not read gives Unknown before its check is asked.
@@ -229,7 +250,7 @@ def judged(facts: Facts, plan: Plan) -> tuple[tuple[Check, Verdict], ...]:
     found: list[tuple[Check, Verdict]] = []
     unread = dict(facts.unread)
     for check in CHECKS:
-        if plan.strategy == "edge-only" and not check.edge:
+        if (plan.at_edge and not check.edge) or (check.live and plan.edge is None):
             continue
         missing = tuple(name for name in check.needs if getattr(facts, name) is None)
         if missing:
@@ -243,14 +264,15 @@ def judged(facts: Facts, plan: Plan) -> tuple[tuple[Check, Verdict], ...]:
     return tuple(found)
 
 
-def is_lull(facts: Facts, plan: Plan) -> bool:
+def is_lull(facts: Facts, plan: RemedyPlan) -> bool:
     """True if all that speaks against the plan is that nothing is wrong just now."""
     return facts.cause in NOTHING_WRONG and not refusals(replace(facts, cause=plan.cause), plan)
 
 
-def refusals(facts: Facts, plan: Plan) -> tuple[str, ...]:
+def refusals(facts: Facts, plan: RemedyPlan) -> tuple[str, ...]:
     """Why the plan may not be carried out, check by check; nothing where every check holds.
 
+    Rights that are missing are told once, as one list: what could not be read for want of one is not told again.
     Law: L2.
     """
     against: list[str] = []
@@ -260,6 +282,8 @@ def refusals(facts: Facts, plan: Plan) -> tuple[str, ...]:
                 pass
             case Absent(because):
                 against.append(f"{check.name}: {because}")
+            case Unknown(why) if why == RIGHT_IS_MISSING and facts.missing_rights:
+                pass
             case Unknown(why):
                 against.append(f"{check.name}: cannot tell: {why}")
     return tuple(against)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from barostat.remedy.acts import (
     Act,
+    AwaitCalm,
     AwaitDrained,
     AwaitHome,
     AwaitSpare,
@@ -23,18 +24,21 @@ from barostat.remedy.acts import (
     LeaveRotation,
     Observe,
     PatchTemplate,
+    PauseOwner,
     PickReplica,
     PickSurplus,
     PutBack,
     ReleaseHome,
+    ResumeOwner,
     ScaleHome,
+    TightenGateway,
     UndoRollout,
     WriteLimits,
 )
-from barostat.remedy.plan import Plan
+from barostat.remedy.plan import RemedyPlan
 
 Phase = Literal[
-    "Confirming", "Planned", "Preparing", "Draining", "Changing", "Verifying", "Promoting", "RollingBack",
+    "Confirming", "Planned", "Preparing", "Draining", "Changing", "Verifying", "Holding", "Promoting", "RollingBack",
     "Done", "RolledBack", "HandedOff", "Refused",
 ]  # fmt: skip
 TERMINAL: frozenset[Phase] = frozenset({"Done", "RolledBack", "HandedOff", "Refused"})
@@ -55,20 +59,22 @@ class Step:
 
 
 @cache
-def program(plan: Plan) -> tuple[Step, ...]:
+def program(plan: RemedyPlan) -> tuple[Step, ...]:
     """Every step of the plan, in order.
 
     Law: L4, L9 and L10 hold in every state that these steps and their undos can reach; the explorer shows it.
     """
-    claim = Step("Preparing", ClaimHome(), (ReleaseHome(),))
-    release = Step("Promoting", ReleaseHome())
+    begin = (Step("Preparing", ClaimHome(), (ReleaseHome(),)), *_pause(plan))
+    end = (*_hand_back(plan), Step("Promoting", ReleaseHome()))
     if plan.strategy == "edge-only":
-        return (claim, Step("Changing", WriteLimits(), (WriteLimits(back=True),)), Step("Verifying", Observe()), release)
+        return (*begin, Step("Changing", WriteLimits(), (WriteLimits(back=True),)), Step("Verifying", Observe()), *end)
+    if plan.strategy == "edge-live":
+        return (*begin, *_hold(), *end)
     if plan.strategy == "scale-out":
-        return (claim, *_add(plan), Step("Verifying", Observe()), release)
+        return (*begin, *_add(plan), Step("Verifying", Observe()), *end)
     if plan.strategy == "stuck-rollout":
         undo = Step("Changing", UndoRollout(), (UndoRollout(back=True),), commits=True)
-        return (claim, undo, Step("Promoting", AwaitHome(plan.replicas)), release)
+        return (*begin, undo, Step("Promoting", AwaitHome(plan.replicas)), *end)
     first: tuple[Step, ...]
     proof: tuple[Step, ...]
     if plan.strategy == "spare":
@@ -77,7 +83,7 @@ def program(plan: Plan) -> tuple[Step, ...]:
     else:
         first = (*_take(plan, 0, "Draining"), _delete(plan, 0, "Changing"), *_make(plan, 0, "Changing", "Changing"))
         proof = (Step("Verifying", Observe()),)
-    steps = [claim, *first, *proof]
+    steps = [*begin, *first, *proof]
     for index in range(1, plan.replicas):
         make = _make(plan, index, "Promoting", "Promoting")
         take = (*_take(plan, index, "Promoting"), _delete(plan, index, "Promoting"))
@@ -86,10 +92,36 @@ def program(plan: Plan) -> tuple[Step, ...]:
     for index in reversed(range(plan.replicas)):
         grow, retire = _grow(plan.replicas - 1 - index), _retire(plan, index)
         steps += (*grow, *retire) if plan.strategy == "spare" else (*retire, *grow)
-    return (*steps, Step("Promoting", WriteLimits(), (WriteLimits(back=True),)), release)
+    return (*steps, Step("Promoting", WriteLimits(), (WriteLimits(back=True),)), *end)
 
 
-def _make(plan: Plan, index: int, phase: Phase, joins: Phase) -> tuple[Step, ...]:
+def touches_nothing(act: Act) -> bool:
+    """True for an act before which, and by which, nothing of the target itself is changed: a plan that ends there was only refused."""
+    return isinstance(act, ClaimHome | PauseOwner)
+
+
+def _pause(plan: RemedyPlan) -> tuple[Step, ...]:
+    """Who would take back what is written leaves home alone first, and has it again when all the rest is undone."""
+    return tuple(Step("Preparing", PauseOwner(index), (ResumeOwner(index),)) for index, owner in enumerate(plan.owners) if not owner.by)
+
+
+def _hand_back(plan: RemedyPlan) -> tuple[Step, ...]:
+    """Who does not take the change itself back has home again while it is still claimed."""
+    over = (index for index, owner in enumerate(plan.owners) if not plan.stays_paused(owner))
+    return tuple(Step("Promoting", ResumeOwner(index), (PauseOwner(index),)) for index in over)
+
+
+def _hold() -> tuple[Step, ...]:
+    """The gateways hold the limit while it is needed. The load is gone, or the time is over: from there it is only taken back."""
+    return (
+        Step("Changing", TightenGateway(), (TightenGateway(back=True),)),
+        Step("Verifying", Observe()),
+        Step("Holding", AwaitCalm(), commits=True),
+        Step("Holding", TightenGateway(back=True)),
+    )
+
+
+def _make(plan: RemedyPlan, index: int, phase: Phase, joins: Phase) -> tuple[Step, ...]:
     """A spare is made, gets Ready outside and joins. Without a spare GPU, one less may serve while it leaves again."""
     slot = f"spare-{index}"
     return (
@@ -99,7 +131,7 @@ def _make(plan: Plan, index: int, phase: Phase, joins: Phase) -> tuple[Step, ...
     )
 
 
-def _take(plan: Plan, index: int, phase: Phase) -> tuple[Step, ...]:
+def _take(plan: RemedyPlan, index: int, phase: Phase) -> tuple[Step, ...]:
     """A replica of home leaves the rotation, home asks for one less, and the replica drains. It is still warm."""
     slot, former = f"home-{index}", plan.replicas - index
     return (
@@ -110,7 +142,7 @@ def _take(plan: Plan, index: int, phase: Phase) -> tuple[Step, ...]:
     )
 
 
-def _add(plan: Plan) -> tuple[Step, ...]:
+def _add(plan: RemedyPlan) -> tuple[Step, ...]:
     """One more replica of home. Its undo finds the surplus one, takes it out and lets it drain before it goes."""
     now, slot = plan.replicas, "surplus"
     back: tuple[Act, ...] = (
@@ -126,7 +158,7 @@ def _add(plan: Plan) -> tuple[Step, ...]:
     )
 
 
-def _delete(plan: Plan, index: int, phase: Phase) -> Step:
+def _delete(plan: RemedyPlan, index: int, phase: Phase) -> Step:
     """The drained replica goes. From now on its undo is a start and no label: its GPU is freed first, then home is awaited whole."""
     slot, former = f"home-{index}", plan.replicas - index
     whole = max(0, former - (plan.replicas - plan.serving))
@@ -140,7 +172,7 @@ def _grow(former: int) -> tuple[Step, ...]:
     )
 
 
-def _retire(plan: Plan, index: int) -> tuple[Step, ...]:
+def _retire(plan: RemedyPlan, index: int) -> tuple[Step, ...]:
     slot = f"spare-{index}"
     again: tuple[Act, ...] = (JoinRotation(slot), AwaitSpare(index), CreateSpare(index))
     return (

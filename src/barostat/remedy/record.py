@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from barostat.core.errors import InputError
 from barostat.remedy.acts import Act, PodRef
-from barostat.remedy.plan import Plan
+from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.program import Phase, program
 from barostat.remedy.state import Condition, Entry, State
 
@@ -20,6 +20,8 @@ KIND = "PressureIncident"
 
 _ACTS: dict[str, type] = {act.__name__: act for act in get_args(Act)}
 _PROGRESS = ("epoch", "holder", "revision", "cursor", "recorded", "committed", "back", "verified", "approved")
+_ADDED: Mapping[str, Any] = {"owners": (), "edge": None, "any_load": False}
+"""Fields that records of earlier versions lack, with what they stand for there. They are written where they say more than that."""
 _TOP = ("apiVersion", "kind", "id", "targetRef", "cause", "phase", "why", "conditions", "plan", "progress", "pods", "undo", "timeline")
 
 
@@ -34,12 +36,12 @@ def to_json(state: State) -> str:
         "cause": state.plan.cause,
         "phase": state.phase,
         "why": state.why,
-        "conditions": [_plain(found) for found in state.conditions],
-        "plan": _plain(state.plan),
+        "conditions": [plain(found) for found in state.conditions],
+        "plan": plain(state.plan),
         "progress": {_key(name): getattr(state, name) for name in _PROGRESS},
-        "pods": {slot: _plain(pod) for slot, pod in state.pods},
-        "undo": [{"act": type(act).__name__, **_plain(act)} for act in state.undo],
-        "timeline": [_plain(entry) for entry in state.timeline],
+        "pods": {slot: plain(pod) for slot, pod in state.pods},
+        "undo": [{"act": type(act).__name__, **plain(act)} for act in state.undo],
+        "timeline": [plain(entry) for entry in state.timeline],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
@@ -56,7 +58,7 @@ def from_json(text: str, where: str = "incident") -> State:
     body = _object(document, _TOP, where)
     if body["apiVersion"] != API_VERSION or body["kind"] != KIND:
         raise InputError(f"is {body['kind']} {body['apiVersion']}, this version reads {KIND} {API_VERSION}", where)
-    plan = _read(Plan, body["plan"], f"{where}.plan")
+    plan = _read(RemedyPlan, body["plan"], f"{where}.plan")
     pods = body["pods"]
     if not isinstance(pods, dict):
         raise InputError("must be an object of slots", f"{where}.pods")
@@ -86,10 +88,17 @@ def _key(name: str) -> str:
     return first + "".join("Seconds" if part == "s" else part.capitalize() for part in rest)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value of ours as JSON has it: keys in camel case with the unit spelled, fields that say nothing new left out."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {_key(field.name): _plain(getattr(value, field.name)) for field in fields(value)}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+        kept = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {_key(name): plain(found) for name, found in kept.items() if name not in _ADDED or found != _ADDED[name]}
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+@cache
+def _may_lack() -> frozenset[str]:
+    return frozenset(map(_key, _ADDED))
 
 
 @cache
@@ -97,14 +106,14 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _object(value: Any, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:
+def _object(value: Any, keys: tuple[str, ...], where: str, may_lack: Container[str] = ()) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise InputError("must be an object", where)
     for key in value:
         if key not in keys:
             raise InputError("is not known", f"{where}.{key}")
     for key in keys:
-        if key not in value:
+        if key not in value and key not in may_lack:
             raise InputError("is missing", f"{where}.{key}")
     return value
 
@@ -114,10 +123,14 @@ def _read(hint: Any, value: Any, where: str) -> Any:
     if hint is Act:
         return _act(value, where)
     if is_dataclass(hint) and isinstance(hint, type):
-        body = _object(value, tuple(_key(field.name) for field in fields(hint)), where)
+        body = _object(value, tuple(_key(field.name) for field in fields(hint)), where, _may_lack())
         hints = _hints(hint)
         return hint(
-            **{field.name: _read(hints[field.name], body[_key(field.name)], f"{where}.{_key(field.name)}") for field in fields(hint)}
+            **{
+                field.name: _read(hints[field.name], body[_key(field.name)], f"{where}.{_key(field.name)}")
+                for field in fields(hint)
+                if _key(field.name) in body
+            }
         )
     origin, args = get_origin(hint), get_args(hint)
     if origin is tuple:

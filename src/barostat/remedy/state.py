@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from barostat.remedy.acts import Act, Conflict, Done, Failed, Judged, Lost, Outcome, PodRef, Refused
-from barostat.remedy.plan import Plan
+from barostat.remedy.annotations import written_claim
+from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import Facts
 from barostat.remedy.program import TERMINAL, Phase
 
@@ -54,7 +55,7 @@ class State:
     `recorded`: the step under way, with its undo, is in the record. `claiming`: a resumed run has to renew the claim before it acts.
     """
 
-    plan: Plan
+    plan: RemedyPlan
     phase: Phase = "Confirming"
     epoch: int = 1
     holder: str = ""
@@ -78,7 +79,7 @@ class State:
     @property
     def claim(self) -> str:
         """What home's claim must read for this run to act."""
-        return f"{self.plan.id}#{self.epoch}#{self.holder}"
+        return written_claim(self.plan.id, self.epoch, self.holder)
 
     @property
     def may_write(self) -> bool:

@@ -1,1 +1,1 @@
-"""Composition only."""
+"""Composition only: the command line, the reports, the public Python API."""

@@ -1,7 +1,7 @@
 """One file per symptom: needs=(signals), judge(window) -> Verdict.
 
 A module named after its symptom (dashes as underscores) exports `SYMPTOM`; its docstring is the symptom's page. Modules that start with an
-underscore hold what several rules share. Nothing registers on import: `symptoms()` walks this package.
+underscore hold what several symptoms share. Nothing registers on import: `symptoms()` walks this package.
 """
 
 from __future__ import annotations

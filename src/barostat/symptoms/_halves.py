@@ -14,7 +14,7 @@ READINGS_TO_COMPARE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HalvesCompared:
     """Medians of the two halves, in the signal's unit, and what each half rests on."""
 
     earlier: float
@@ -35,13 +35,13 @@ class Change:
         return 0.9 if self.readings >= 8 else 0.7
 
 
-def change(signal: Signal) -> Change | None:
+def change(signal: Signal) -> HalvesCompared | None:
     """How the signal moved within the window, or None where there are too few readings to say."""
     values = signal.values
     if len(values) < READINGS_TO_COMPARE or signal.span_s <= 0:
         return None
     half = len(values) // 2
-    return Change(median(values[:half]), median(values[-half:]), len(values), signal.span_s)
+    return HalvesCompared(median(values[:half]), median(values[-half:]), len(values), signal.span_s)
 
 
 TOO_FEW = f"fewer than {READINGS_TO_COMPARE} readings: an earlier part cannot be told from a later one; watch longer (--for 60s)"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from barostat.core.signal import Signal
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
+from barostat.symptoms._memory_figures import memory_figures
 
 QUOTE_LENGTH = 90
 """A quoted line longer than this is cut: the evidence keeps all of it."""
@@ -23,6 +24,11 @@ def quote(text: str, length: int = QUOTE_LENGTH) -> str:
     cut = line[: length - 1]
     between_words = cut.rfind(" ", length * 2 // 3)
     return (cut[:between_words] if between_words > 0 else cut).rstrip(" ,;:") + "…"
+
+
+def told(detail: str) -> str:
+    """What a line says: its figures where it is about memory, else the line, cut."""
+    return memory_figures(detail) or quote(detail)
 
 
 def times(count: float) -> str:
@@ -53,7 +59,7 @@ def counted(window: Window, names: Sequence[str], *, seen: str, none: str, confi
     first = hits[0]
     because = f"{seen}{times(first.last)}"
     if first.detail:
-        because += f": {quote(first.detail)}"
+        because += f": {told(first.detail)}"
     if first.name.startswith("previous_"):
         because, confidence = f"{because} (in the log before the restart)", min(confidence, EARLIER_LIFE_CONFIDENCE)
     return Present(because, tuple(signal.evidence(window.at) for signal in hits), confidence)

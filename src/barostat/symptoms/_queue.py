@@ -22,6 +22,18 @@ def length(waiting: Signal) -> float:
     return waiting.last if waiting.last > 0 else recent_mean(waiting)
 
 
+LONG_QUEUE_S, LONG_QUEUE_STEPS = 1.0, 3.0
+"""A queue that lasts this long, and longer than the slowest steps, is no matter of the next step."""
+
+
+def waits_long(window: Window) -> str:
+    """How long requests wait, where vLLM itself says that they wait for capacity and no step takes that long; empty elsewhere."""
+    queued, steps = window.fresh("queue_p50_s"), window.fresh("itl_p99_s")
+    if window.fresh("capacity_waiting_requests") is None or queued is None or steps is None:
+        return ""
+    return f"for {queued.last:.1f} s" if queued.last >= max(LONG_QUEUE_S, LONG_QUEUE_STEPS * steps.last) else ""
+
+
 def running_limit(window: Window) -> float | None:
     """How many requests may run at once, or None where neither a log line, a flag nor a default tells it."""
     signal, running = window.fresh("max_running_requests"), window.fresh("running_requests")

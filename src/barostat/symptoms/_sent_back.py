@@ -47,6 +47,8 @@ def _collapsed(window: Window) -> SentBack | None:
         stays = place + 2 < len(moments) and moments[place + 2].values[1] <= runs_after
         if lost < 2 and not stays:
             continue
+        if _finished_between(window, before.at, after.at) >= lost:
+            continue  # in a closed loop each one that ends comes back as one that waits
         evidence = (
             usage.evidence(window.at, used, "before"),
             running.evidence(window.at, runs_after),
@@ -55,6 +57,15 @@ def _collapsed(window: Window) -> SentBack | None:
         because = f"{lost:.0f} of {plural(runs, 'running request')} fell back into the queue from a full pool"
         return SentBack(lost, because, 0.75, evidence, everything=stays and lost >= runs and moments[-1].values[1] <= 0)
     return None
+
+
+def _finished_between(window: Window, since: float, until: float) -> float:
+    """How many requests ended between two instants, as far as it was counted; 0 where it was not."""
+    rate = window.fresh("finished_per_s")
+    if rate is None:
+        return 0.0
+    near = [point.value for point in rate.points if since < point.at <= until + GAP_S / 12]
+    return near[0] * (until - since) if near else 0.0
 
 
 def sent_back(window: Window) -> SentBack | None:

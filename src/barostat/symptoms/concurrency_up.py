@@ -18,6 +18,7 @@ Source: `vllm:num_requests_running`, `vllm:num_requests_waiting`, finished reque
 from __future__ import annotations
 
 from barostat.core.symptom import Symptom
+from barostat.core.units import figure
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._halves import TOO_FEW, change
@@ -46,7 +47,9 @@ def judge(window: Window) -> Verdict:
             rises = arriving is not None and arriving.ratio >= GROWTH_RATIO
             return Present(because, evidence, held.confidence if rises else min(held.confidence, 0.75))
     if arriving is not None and arriving.earlier > 0 and arriving.ratio >= GROWTH_RATIO and held is None:
-        return Present(f"arrivals grew from {arriving.earlier:.2g} to {arriving.later:.2g} per second", evidence, arriving.confidence)
+        return Present(
+            f"arrivals grew from {figure(arriving.earlier, 2)} to {figure(arriving.later, 2)} per second", evidence, arriving.confidence
+        )
     return Absent("about as many requests as earlier", evidence)
 
 

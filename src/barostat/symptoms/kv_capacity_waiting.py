@@ -23,20 +23,25 @@ Source: vLLM 0.19 to 0.33, Scheduler.schedule (waiting loop) and KVCacheManager.
 
 from __future__ import annotations
 
-from functools import partial
-
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._holding import ENOUGH_READINGS, RECENT_S, holding, recent_mean, together
-from barostat.symptoms._pool import WAVE_SHARE, pinned
-from barostat.symptoms._queue import QUEUE, length, queue, running_limit, steps_are_light
+from barostat.symptoms._holding import ENOUGH_READINGS, RECENT_S, Moment, holding, recent_mean, together
+from barostat.symptoms._pool import FEW_REQUESTS, WAVE_SHARE, Ceiling, ceiling, watermark_ratio
+from barostat.symptoms._queue import QUEUE, length, queue, running_limit, steps_are_light, waits_long
 
 UNKNOWN_LIMIT_PINNED_RATIO = 0.9
 """Where the limit on running requests is not known, so full a pool is what holds the queue rather than the slots."""
 PREEMPTED_PINNED_RATIO = 0.7
 """Where the engine has thrown a request out, the pool was full a moment ago: a queue over such a usage still waits for it."""
+LARGE_PART_RATIO = 0.05
+"""A request that holds so much of the pool may be followed by one that finds no room in what looks free; smaller ones always find some."""
 PREEMPTED = ("preemptions_in_window", "log_preemptions", "log_preempted_v0")
+
+
+def _few_run(moments: tuple[Moment, ...]) -> bool:
+    """True if few run and each of them holds a large part of the pool."""
+    return holding(moments, lambda used, runs, _waits: 1 <= runs <= FEW_REQUESTS and used >= LARGE_PART_RATIO * runs).holds
 
 
 def judge(window: Window) -> Verdict:
@@ -52,8 +57,9 @@ def judge(window: Window) -> Verdict:
     if not queued.holds:
         return Absent(f"nobody waits for the pool for long (usage {mean:.0%}, {length(waiting):.0f} waiting now)", evidence)
     if limit is None:
+        coarse = Ceiling(watermark_ratio=watermark_ratio(window))
         least = PREEMPTED_PINNED_RATIO if preempted else UNKNOWN_LIMIT_PINNED_RATIO
-        held = holding(moments, lambda used, runs, waits: waits > 0 and (used >= least or pinned(used, runs, waits)))
+        held = holding(moments, lambda used, runs, waits: waits > 0 and (used >= least or coarse.reached(used, runs, waits)))
         if held.holds:
             because = (
                 f"{length(waiting):.0f} wait while the pool is {mean:.0%} used, {held.how} (the limit on running requests is not known)"
@@ -61,7 +67,7 @@ def judge(window: Window) -> Verdict:
             return Present(because, evidence, min(held.confidence, 0.75))
         return Absent(f"{length(waiting):.0f} wait, but not for KV: the pool is only {mean:.0%} used", evidence)
     light = steps_are_light(window)
-    full = partial(pinned, light_steps=light is True)
+    full = ceiling(window).reached
     held = holding(moments, lambda used, runs, waits: runs < limit and full(used, runs, waits) and waits > 0)
     if held.holds:
         because = (
@@ -79,6 +85,9 @@ def judge(window: Window) -> Verdict:
         slots = f"{running.last:.0f} of {limit:.0f} slots in use"
         because = f"{length(waiting):.0f} wait while the pool fills up again and again (mean {mean:.0%}), {slots}"
         return Present(because, evidence, 0.8)
+    if stuck.holds and light is True and _few_run(moments) and (said := waits_long(window)):
+        because = f"{length(waiting):.0f} wait {said} with slots and step budget free: the pool, {mean:.0%} used, has no room for the next"
+        return Present(because, evidence, min(stuck.confidence, 0.7))
     if holding(moments, lambda _used, runs, _waits: runs >= limit).holds:
         return Absent(f"{length(waiting):.0f} wait for a slot: all {limit:.0f} are in use", evidence)
     return Absent(f"{length(waiting):.0f} wait, but the pool is not full: {mean:.0%} used", evidence)

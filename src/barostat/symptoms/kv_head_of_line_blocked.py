@@ -23,13 +23,11 @@ KVCacheManager.allocate_slots (0.32).
 
 from __future__ import annotations
 
-from functools import partial
-
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import Moment, holding, recent_mean, together
-from barostat.symptoms._pool import pinned
+from barostat.symptoms._pool import Ceiling, watermark_ratio
 from barostat.symptoms._queue import QUEUE, length, queue, running_limit, steps_are_light
 
 PART_FULL_RATIO = 0.5
@@ -57,15 +55,15 @@ def judge(window: Window) -> Verdict:
     mean = recent_mean(usage)
     evidence: tuple[Evidence, ...] = (waiting.evidence(window.at), usage.evidence(window.at, mean, "mean"), running.evidence(window.at))
     pool, prompts = window.fresh("kv_pool_tokens"), window.fresh("prompt_tokens_p95")
-    too_long = pool is not None and prompts is not None and prompts.last > pool.last * (1.0 - mean)
+    longest = prompts.last / pool.last if pool is not None and prompts is not None and pool.last > 0 else 0.0
+    kept_free = watermark_ratio(window)
+    too_long = longest + mean + kept_free > 1.0
     if too_long and prompts is not None:
         evidence += (prompts.evidence(window.at, note="longer than the room that is free"),)
-    full = partial(pinned, light_steps=_budget_is_free(window) is True)
+    full = Ceiling(light_steps=_budget_is_free(window) is True, watermark_ratio=kept_free).reached
     moments: tuple[Moment, ...] = together(usage, running, waiting)
-    part_full = holding(
-        moments, lambda used, runs, waits: waits > 0 and (used >= PART_FULL_RATIO or too_long) and not full(used, runs, waits)
-    )
-    if not part_full.holds:
+    part_full = holding(moments, lambda used, _runs, waits: waits > 0 and (used >= PART_FULL_RATIO or longest + used + kept_free > 1.0))
+    if not part_full.holds or holding(moments, full).holds:
         return Absent(f"no queue in front of a part-full pool (usage {mean:.0%}, {length(waiting):.0f} waiting)", evidence)
     if limit is None:
         return Unknown("the limit on running requests is not known: the queue may simply wait for a slot", ("max_running_requests",))

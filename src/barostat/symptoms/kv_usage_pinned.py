@@ -24,13 +24,11 @@ older `gpu_cache_usage_perc`.
 
 from __future__ import annotations
 
-from functools import partial
-
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import ENOUGH_READINGS, holding, recent_mean, together
-from barostat.symptoms._pool import COARSE_PINNED_RATIO, PINNED_RATIO, WAVE_SHARE, pinned
+from barostat.symptoms._pool import COARSE_PINNED_RATIO, PINNED_RATIO, WAVE_SHARE, ceiling
 from barostat.symptoms._queue import queue, running_limit, steps_are_light
 
 
@@ -47,7 +45,7 @@ def judge(window: Window) -> Verdict:
         evidence += [running.evidence(window.at), waiting.evidence(window.at)]
         limit, light = running_limit(window), steps_are_light(window)
         held_by_pool = light is True and limit is not None and recent_mean(running) < limit
-        coarse = holding(together(usage, running, waiting), partial(pinned, light_steps=held_by_pool))
+        coarse = holding(together(usage, running, waiting), ceiling(window, light_steps=held_by_pool).reached)
         if coarse.holds:
             because = f"requests wait and the pool ({mean:.0%} used) has no room for the next one, {coarse.how}"
             return Present(because, tuple(evidence), min(coarse.confidence, 0.85))

@@ -25,7 +25,7 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._lines import found, looked_at, quote
+from barostat.symptoms._lines import found, looked_at, told
 
 SURE = ("pod_oom_killed", "log_host_oom", "previous_log_host_oom")
 KERNEL = ("kernel_oom_kill",)
@@ -39,9 +39,9 @@ def judge(window: Window) -> Verdict:
     evidence = tuple(signal.evidence(window.at) for signal in looked_at(window, (*SURE, *KERNEL, *CODES)))
     sure = found(window, SURE)
     if sure:
-        return Present(quote(sure[0].detail) or "killed for host memory, not GPU memory", evidence, 1.0)
+        return Present(told(sure[0].detail) or "killed for host memory, not GPU memory", evidence, 1.0)
     if hits := found(window, KERNEL):
-        detail = f": {quote(hits[0].detail)}" if hits[0].detail else ""
+        detail = f": {told(hits[0].detail)}" if hits[0].detail else ""
         return Present(f"the kernel's OOM killer was at work on this node{detail}", evidence, 0.75)
     killed = [signal for signal in looked_at(window, CODES) if signal.last in KILLED]
     probes = found(window, ("pod_probe_kills",))

@@ -27,7 +27,7 @@ from barostat.symptoms._lines import quote, times
 
 LOW_LIMIT = 4096
 """A few thousand connections at once are more than one engine can serve."""
-_LIMIT = re.compile(r"ulimit of (\d+)")
+_LIMIT = re.compile(r"ulimit of (\d{1,9})\b")
 
 
 def judge(window: Window) -> Verdict:

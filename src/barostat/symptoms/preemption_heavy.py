@@ -7,8 +7,8 @@ Impact: streams stall for seconds (the gap between tokens has a long tail), time
 doubles, throughput sags although the card is busy. Left alone it feeds itself: the longer requests stay, the more of
 them overlap.
 
-Evidence: preemptions per finished request and per second; requests_preempted_twice; the 99th percentile of
-inter-token latency far above the median.
+Evidence: preemptions per finished request, at the low end of what their number says, and per second;
+requests_preempted_twice; the 99th percentile of inter-token latency far above the median.
 
 Not evidence: a few preemptions in a long window. A full pool that queues and does not preempt (kv-capacity-waiting
 alone). Queue time: it only knows the first wait, so preempted requests look fine there.
@@ -25,11 +25,12 @@ none at 32; watermark 0.05: 20.
 from __future__ import annotations
 
 from barostat.core.symptom import Symptom
+from barostat.core.units import figure
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import RECENT_S, recent
 from barostat.symptoms._lines import plural
-from barostat.symptoms._preemption import SOURCES, not_printed, preemptions
+from barostat.symptoms._preemption import SOURCES, Preemptions, at_least_expected, not_printed, preemptions
 from barostat.symptoms._sent_back import sent_back
 
 HEAVY_PER_FINISHED = 0.1
@@ -64,6 +65,11 @@ def _streams_stall(window: Window) -> bool:
     return p99 is not None and p50 is not None and p99.last >= STALL_S and p99.last >= STALL_RATIO * p50.last
 
 
+def _surely(seen: Preemptions, per_finished: float) -> bool:
+    """True if at least so many of those that finish are preempted, also where this window was a bad one."""
+    return seen.per_finished is not None and at_least_expected(seen.count) * seen.per_finished >= per_finished * seen.count
+
+
 def judge(window: Window) -> Verdict:
     """Present if preemptions are frequent enough to be harm."""
     seen, back = preemptions(window), sent_back(window)
@@ -82,12 +88,12 @@ def judge(window: Window) -> Verdict:
     rate = window.fresh("preemptions_per_s")
     if rate is not None and rate.span_s > RECENT_S and recent(rate).high <= 0:
         return Absent(f"none in the last {RECENT_S / 60:.0f} minutes, {seen.count:.0f} before", tuple(evidence))
-    if seen.per_finished is not None and seen.per_finished >= HEAVY_PER_FINISHED:
-        because = f"{plural(seen.count, 'preemption')}, {seen.per_finished:.2g} for each request that finished"
+    if seen.per_finished is not None and _surely(seen, RARE_PER_FINISHED) and seen.per_finished >= HEAVY_PER_FINISHED:
+        because = f"{plural(seen.count, 'preemption')}, {figure(seen.per_finished, 2)} for each request that finished"
         return Present(because, tuple(evidence), 0.95 if seen.count >= 2 * FEW else 0.8)
-    counts = seen.per_finished is None or seen.per_finished >= RARE_PER_FINISHED
+    counts = seen.per_finished is None or _surely(seen, RARE_PER_FINISHED)
     if seen.per_s is not None and seen.per_s >= HEAVY_PER_S and counts:
-        return Present(f"preemptions at {seen.per_s:.2g} per second", tuple(evidence), 0.85 if seen.count >= 2 * FEW else 0.75)
+        return Present(f"preemptions at {figure(seen.per_s, 2)} per second", tuple(evidence), 0.85 if seen.count >= 2 * FEW else 0.75)
     if _streams_stall(window):
         return Present(f"{plural(seen.count, 'preemption')}, and streams stall between tokens", tuple(evidence), 0.75)
     if seen.at_least:

@@ -25,6 +25,7 @@ Source: vLLM 0.8 to 0.33, Scheduler._preempt_request; `vllm:num_preemptions_tota
 from __future__ import annotations
 
 from barostat.core.symptom import Symptom
+from barostat.core.units import figure
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._lines import plural
@@ -47,9 +48,9 @@ def judge(window: Window) -> Verdict:
         return Absent("no preemption was counted (the counter moves only when a victim emits again)", seen.evidence)
     because = f"{'at least ' if seen.at_least else ''}{plural(max(1.0, seen.count), 'preemption')}"
     if seen.per_finished is not None:
-        because += f", {seen.per_finished:.2g} per finished request"
+        because += f", {figure(seen.per_finished, 2)} per finished request"
     if seen.per_s is not None:
-        because += f", {seen.per_s:.2g} per second"
+        because += f", {figure(seen.per_s, 2)} per second"
     return Present(because, seen.evidence, 0.95)
 
 

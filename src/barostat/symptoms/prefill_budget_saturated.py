@@ -28,7 +28,7 @@ from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._halves import change
 from barostat.symptoms._holding import holding, recent_mean, together
-from barostat.symptoms._pool import pinned
+from barostat.symptoms._pool import ceiling
 from barostat.symptoms._queue import FULL_STEP_RATIO, QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
 
 POOL_FREE_RATIO = 0.85
@@ -37,6 +37,11 @@ PREFILL_HEAVY_RATIO = 2.0
 """Judged without a step count, prompt throughput must be at least so many times the generated one."""
 LONG_QUEUE = 5
 """Judged by elimination from one reading: a shorter queue may be requests that arrived within the last step."""
+
+LONGEST_FULL_STEP_S = 4.0
+"""A step full of prompts takes a card 0.05 to 2 s. Where it would have to take longer, it is not full, or slow for another reason."""
+SMALLEST_BUDGET_TOKENS = 2048
+"""Of a step by default, where it is not known. Source: vLLM 0.8 to 0.33, EngineArgs on the smallest cards."""
 
 
 def _by_elimination(window: Window, waiting_grows: bool, evidence: tuple[Evidence, ...], limit: float | None) -> Verdict:
@@ -47,6 +52,10 @@ def _by_elimination(window: Window, waiting_grows: bool, evidence: tuple[Evidenc
     if usage.high >= POOL_FREE_RATIO:
         return Unknown("tokens per step are not known, and the pool is too full to rule it out", ("tokens_per_step", "max_batched_tokens"))
     if prompt is not None and generated is not None and prompt.mean >= PREFILL_HEAVY_RATIO * generated.mean and prompt.mean > 0:
+        full_step_s = (step_budget_tokens(window) or SMALLEST_BUDGET_TOKENS) / (prompt.mean + generated.mean)
+        if full_step_s > LONGEST_FULL_STEP_S:
+            slow = f"{prompt.mean:.0f} prompt tokens/s would be full steps of {full_step_s:.0f} s each: not the budget holds them"
+            return Unknown(slow, ("tokens_per_step", "expected_work_ratio"))
         because = f"{waits:.0f} wait with the pool {usage.mean:.0%} used, while {prompt.mean:.0f} prompt tokens/s go in"
         return Present(because, (*evidence, prompt.evidence(window.at, prompt.mean, "mean")), 0.75 if waiting_grows else 0.6)
     if limit is not None and waits >= LONG_QUEUE and usage.high < 0.5:
@@ -64,10 +73,11 @@ def judge(window: Window) -> Verdict:
         usage.evidence(window.at, recent_mean(usage), "mean"),
         running.evidence(window.at),
     )
+    full = ceiling(window, light_steps=False).reached
     moments = together(usage, running, waiting)
     if not holding(moments, lambda _used, _runs, waits: waits > 0).holds:
         return Absent(f"nobody waits for long ({waiting.last:.0f} now)", evidence)
-    if holding(moments, pinned).holds:
+    if holding(moments, full).holds:
         return Absent(f"the pool is full ({recent_mean(usage):.0%}): the queue waits for KV blocks", evidence)
     if limit is not None and holding(moments, lambda _used, runs, _waits: runs >= limit).holds:
         return Absent(f"all {limit:.0f} slots are in use: the queue waits for a slot", evidence)
@@ -80,7 +90,7 @@ def judge(window: Window) -> Verdict:
     steps = window["tokens_per_step"].evidence(window.at, tokens, f"computed, of a budget of {budget:.0f}")
     if tokens < FULL_STEP_RATIO * budget:
         return Absent(f"steps have room: {tokens:.0f} of {budget:.0f} tokens on average", (*evidence, steps))
-    held = holding(moments, lambda used, runs, waits: waits > 0 and not pinned(used, runs, waits))
+    held = holding(moments, lambda used, runs, waits: waits > 0 and not full(used, runs, waits))
     because = (
         f"{length(waiting):.0f} wait for the step budget: {tokens:.0f} of {budget:.0f} tokens per step, pool {recent_mean(usage):.0%} used"
     )

@@ -23,6 +23,7 @@ Source: vLLM 0.6 to 0.33: `vllm:num_requests_waiting`, `vllm:num_requests_runnin
 from __future__ import annotations
 
 from barostat.core.symptom import Symptom
+from barostat.core.units import figure
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import RECENT_S, holding, recent_mean, together
@@ -51,7 +52,7 @@ def judge(window: Window) -> Verdict:
         return Absent("requests wait and none runs at the readings, but tokens are made between them", evidence)
     if arriving is not None and arrivals is not None and recent_mean(arriving) > 0 and arrivals.high <= 0 and running.high <= 0 and still:
         evidence += (arriving.evidence(window.at), arrivals.evidence(window.at))
-        return Present(f"{recent_mean(arriving):.2g} requests per second at the gateway, none in the engine", evidence, 0.75)
+        return Present(f"{figure(recent_mean(arriving), 2)} requests per second at the gateway, none in the engine", evidence, 0.75)
     return Absent("what is queued is being worked on", evidence)
 
 

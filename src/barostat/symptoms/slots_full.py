@@ -22,14 +22,27 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._holding import holding, recent_mean, together
-from barostat.symptoms._pool import pinned
-from barostat.symptoms._queue import QUEUE, length, queue, running_limit
+from barostat.symptoms._holding import Moment, holding, recent_mean, together
+from barostat.symptoms._pool import Ceiling, ceiling, need_ratio, watermark_ratio
+from barostat.symptoms._queue import QUEUE, length, queue, running_limit, steps_are_light, waits_long
 
 TURNOVER_RATIO = 0.05
 """A scrape sees the end of a step, after finished requests were removed: so much below the limit still counts as at it."""
 SMALL_LIMIT = 4
 """Below this many slots a missing one is a free one."""
+
+
+FEW_SLOTS = 6.0
+"""Of so few slots one is free whenever a request ends: a scrape between two requests sees a slot that is about to be taken."""
+
+
+def nothing_else_holds(window: Window, moments: tuple[Moment, ...]) -> bool:
+    """True if requests wait for long while the pool has room for all slots and steps have tokens to spare."""
+    usage = window.fresh("kv_usage_ratio")
+    if usage is None or steps_are_light(window) is not True or not waits_long(window):
+        return False
+    room = Ceiling(True, need_ratio(window), watermark_ratio(window))
+    return holding(moments, lambda _runs, waits: waits > 0).holds and not room.has_no_room(usage.high, 1.0)
 
 
 def at_limit(running: float, limit: float) -> bool:
@@ -51,6 +64,9 @@ def judge(window: Window) -> Verdict:
     evidence += [found.evidence(window.at) for found in (stated, usage) if found is not None]
     moments = together(running, waiting)
     held = holding(moments, lambda runs, waits: at_limit(runs, limit) and waits > 0)
+    if not held.holds and limit <= FEW_SLOTS and running.high >= limit and nothing_else_holds(window, moments):
+        because = f"{length(waiting):.0f} wait with blocks and step budget free, and every slot ({limit:.0f}) is taken again and again"
+        return Present(because, tuple(evidence), 0.7)
     if not held.holds:
         if running.high < limit:
             return Absent(f"slots are free: at most {running.high:.0f} of {limit:.0f} in use", tuple(evidence))
@@ -60,7 +76,7 @@ def judge(window: Window) -> Verdict:
     because = f"{length(waiting):.0f} wait for a slot: {running.last:.0f} of {limit:.0f} in use, {held.how}"
     if usage is None:
         return Present(because, tuple(evidence), min(held.confidence, 0.75))
-    full = holding(together(usage, running, waiting), pinned)
+    full = holding(together(usage, running, waiting), ceiling(window, light_steps=False).reached)
     if full.holds:
         if holding(moments, lambda runs, _waits: runs >= limit).holds:
             return Present(f"{because}; the pool is full as well ({recent_mean(usage):.0%})", tuple(evidence), 0.6)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from barostat.core.signal import Signal
 from barostat.core.symptom import Symptom
+from barostat.core.units import figure
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._halves import change
@@ -49,7 +50,7 @@ def _first_token(window: Window) -> str:
     if p99 is None or p99.last < FIRST_TOKEN_S:
         return ""
     if p50 is not None and p99.last >= FIRST_TOKEN_RATIO * p50.last:
-        return f"first token: 99th percentile {p99.last:.1f} s, median {p50.last:.2g} s"
+        return f"first token: 99th percentile {p99.last:.1f} s, median {figure(p50.last, 2)} s"
     if queued is not None and queued.last >= QUEUED_SHARE * p99.last:
         return f"first token: 99th percentile {p99.last:.1f} s, of which up to {queued.last:.1f} s in the queue"
     return ""
@@ -61,7 +62,7 @@ def _gap(window: Window) -> str:
         if p99 is None or p50 is None:
             continue
         if any(p99.last >= floor_s and p99.last >= ratio * p50.last for ratio, floor_s in ((STALL_RATIO, STALL_S), (GAP_RATIO, GAP_S))):
-            return f"gap between tokens: 99th percentile {p99.last:.2g} s, median {p50.last:.2g} s"
+            return f"gap between tokens: 99th percentile {figure(p99.last, 2)} s, median {figure(p50.last, 2)} s"
     return ""
 
 
@@ -69,7 +70,7 @@ def _grown(signal: Signal | None, floor_s: float, what: str) -> str:
     moved = change(signal) if signal is not None else None
     if moved is None or moved.later < floor_s or moved.ratio < GROWTH_RATIO:
         return ""
-    return f"{what}: mean up from {moved.earlier:.2g} s to {moved.later:.2g} s within {moved.span_s:.0f} s"
+    return f"{what}: mean up from {figure(moved.earlier, 2)} s to {figure(moved.later, 2)} s within {moved.span_s:.0f} s"
 
 
 def judge(window: Window) -> Verdict:

@@ -21,6 +21,7 @@ leaves cached tokens out from 0.16 on).
 from __future__ import annotations
 
 from barostat.core.symptom import Symptom
+from barostat.core.units import figure
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._halves import TOO_FEW, change
@@ -48,10 +49,10 @@ def judge(window: Window) -> Verdict:
         demand = change(signal) if signal is not None else None
         if signal is None or demand is None:
             continue
-        evidence.append(signal.evidence(window.at, demand.later, f"earlier {demand.earlier:.2g}"))
+        evidence.append(signal.evidence(window.at, demand.later, f"earlier {figure(demand.earlier, 2)}"))
         if not rising and demand.later >= 1 and demand.ratio >= DEMAND_RATIO:
             what = "requests waiting" if name == "waiting_requests" else "arrivals per second"
-            rising = f"{what} rose from {demand.earlier:.3g} to {demand.later:.3g}"
+            rising = f"{what} rose from {figure(demand.earlier)} to {figure(demand.later)}"
     if not rising:
         return Absent("demand does not rise", tuple(evidence))
     if earlier <= 0:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barostat.twin.leap import Leaps
+from barostat.twin.event_skipping.run import EventSkippingRun
 from barostat.twin.outcome import Outcome
 from barostat.twin.pace import Pace
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 
 if TYPE_CHECKING:
-    from barostat.twin.run import Watch
+    from barostat.twin.scheduler.run import Watch
 
 
 @contextmanager
@@ -38,12 +38,12 @@ def simulate(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch |
 def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None) -> Outcome:
     if watch is None and _one_full_group(settings):
         if counts_say_all(settings, rows):
-            return Leaps(settings, rows, pace).run()
+            return EventSkippingRun(settings, rows, pace).run()
         if settings.behaviour.unhashed_reused_first:
-            from barostat.twin.leap_blocks import BlockLeapState  # numpy is loaded for shared prefixes only
+            from barostat.twin.event_skipping.told_blocks import BlockLeapState  # numpy is loaded for shared prefixes only
 
-            return Leaps(settings, rows, pace, BlockLeapState(settings)).run()
-    from barostat.twin.run import Steps  # loaded where no other form will do
+            return EventSkippingRun(settings, rows, pace, BlockLeapState(settings)).run()
+    from barostat.twin.scheduler.run import Steps  # loaded where no other form will do
 
     return Steps(settings, rows, pace, watch).run()
 

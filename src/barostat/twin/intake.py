@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from barostat.twin.content import Contents
+from barostat.twin.block_pool.content import Contents
 from barostat.twin.request import Request, Row
 from barostat.twin.settings import Settings
 

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.errors import InputError
 from barostat.core.units import ceil_div
 from barostat.core.version import EngineVersion, parse_version
 
 Policy = Literal["fcfs", "priority"]
 State = Literal["", "all", "align"]
-DEFAULT_VERSION = "0.32.0"
 _LARGEST = 2**31 - 1
 _MOST_BLOCKS = 50_000_000  # ten times what the largest node holds; each is a place in an array
 OLDEST = "0.12.0"  # before it a victim stayed in the step that preempted it

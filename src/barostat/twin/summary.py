@@ -41,10 +41,14 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """What a request has to keep to count as good: time to the first token, and its mean time between tokens. None: not asked."""
+    """What a request has to keep to count as good: time to the first token, and its mean time between tokens. None: not asked.
+
+    `refused_ratio`: how many of those that come may be refused at most.
+    """
 
     ttft_s: float | None = None
     itl_s: float | None = None
+    refused_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,3 +179,10 @@ def test_a_loop_shows_the_last_table() -> None:
     assert [process.name for process in first.processes] == ["VLLM::Worker_TP7"]
     assert second.processes is not None
     assert len(second.processes) == 2
+
+
+def test_an_index_of_thousands_of_digits_is_no_card() -> None:
+    assert (
+        read("nvidia-smi.txt", "| NVIDIA-SMI 550 |\n| Processes: |\n|  " + "9" * 5000 + "   N/A  N/A   123    C   python   7MiB |\n").cards
+        == ()
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -87,14 +86,13 @@ def test_argo_cd_is_paused_by_its_policy_and_handed_back_as_it_was() -> None:
 
 
 def test_argo_cd_that_was_paused_for_the_workload_hinders_no_more() -> None:
-    mark = json.dumps([{"kind": "Application", "namespace": "argocd", "name": "prod", "resume": {}}])
-    paused = only(owners(deployment(annotations={**TRACKED, "barostat.dev/paused": mark}), applications=[application()]))
+    noted = {("Application", "argocd", "prod")}
+    paused = only(owners(deployment(annotations=TRACKED), applications=[application()], paused=noted))
     assert paused.paused
     assert not paused.hinders("everything")
-    again = owners(deployment(annotations={**TRACKED, "barostat.dev/paused": mark}), applications=[application({"selfHeal": True})])
+    again = owners(deployment(annotations=TRACKED), applications=[application({"selfHeal": True})], paused=noted)
     assert only(again).hinders("everything")
-    broken = owners(deployment(annotations={**TRACKED, "barostat.dev/paused": "[7"}), applications=[application()])
-    assert only(broken).hinders("everything")
+    assert only(owners(deployment(annotations=TRACKED), applications=[application()])).hinders("everything")
 
 
 def test_argo_cd_whose_application_cannot_be_read_hinders() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.remedy.dialogue import a_plan
+from tests.support.remedy_dialogue import a_plan
 
 from barostat.remedy.history import latest, taken_back_by
 from barostat.remedy.plan import ROLLBACK, taking_back

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.remedy.dialogue import GOOD, a_plan
+from tests.support.remedy_dialogue import GOOD, a_plan
 
-from barostat.core.change import Change
+from barostat.core.change import ConfigChange
 from barostat.core.verdict import Absent, Present, Unknown
 from barostat.remedy.plan import ROLLBACK
 from barostat.remedy.precheck import CHECKS, Facts, judged, refusals
@@ -53,13 +53,15 @@ def test_each_refuses_on_its_own(check: str, fact: str, value: Any, says: str) -
 def test_what_was_not_read_is_unknown_with_the_reason(check: Any) -> None:
     name = check.needs[0]
     facts = replace(GOOD, unread=((name, "forbidden: list pods"),), **{name: None})  # type: ignore[arg-type]
-    verdict = {found.name: verdict for found, verdict in judged(facts, PLAN)}[check.name]
+    plan = a_plan("edge-live") if check.live else PLAN
+    verdict = {found.name: verdict for found, verdict in judged(facts, plan)}[check.name]
     assert verdict == Unknown("forbidden: list pods", (name,))
-    assert refusals(facts, PLAN)
+    assert refusals(facts, plan)
 
 
 def test_nothing_read_at_all_refuses_by_every_check() -> None:
-    assert len(refusals(Facts(at=0.0), PLAN)) == len(CHECKS)
+    assert len(refusals(Facts(at=0.0), PLAN)) == sum(not check.live for check in CHECKS)
+    assert len(refusals(Facts(at=0.0), a_plan("edge-live"))) == sum(check.edge for check in CHECKS)
 
 
 def test_our_own_claim_is_no_other_change_and_a_name_that_only_begins_alike_is() -> None:
@@ -68,7 +70,7 @@ def test_our_own_claim_is_no_other_change_and_a_name_that_only_begins_alike_is()
 
 
 def test_undoing_the_rollout_is_not_stopped_by_the_rollout() -> None:
-    undo = replace(PLAN, change=Change("revision", "template", "7", "6"))
+    undo = replace(PLAN, change=ConfigChange("revision", "template", "7", "6"))
     assert refusals(replace(GOOD, rollout_age_s=600.0), undo) == ()
 
 

@@ -145,7 +145,8 @@ def test_every_want_has_its_sense() -> None:
     assert outcome(Expect("itl_mean_s", "above", 2.0), 1.0, 3.0) == "better"
     assert outcome(Expect("itl_mean_s", "above", 2.0), 1.0, 1.0) == "worse"
     assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 1.2) == "better"
-    assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 1.05) == "worse"
+    assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 1.05) == "inconclusive"  # not what was promised, and no harm
+    assert outcome(Expect("itl_mean_s", "rises", 0.1), 1.0, 0.95) == "worse"
     assert outcome(Expect("itl_mean_s", "holds", 0.1), 1.0, 1.05) == "better"
     assert outcome(Expect("itl_mean_s", "holds", 0.1), 1.0, 1.2) == "worse"
     assert outcome(Expect("itl_mean_s", "below", 0.5), 1.0, 0.5) == "better"

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from barostat.twin.forms import simulate
-from barostat.twin.latency import LinearPace
+from barostat.twin.linear_pace import LinearPace
 from barostat.twin.outcome import Outcome
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings

@@ -1,4 +1,9 @@
-"""The built-in catalogue of models: the numbers that size their memory, with where they were read."""
+"""The built-in catalogue of models: the numbers that size their memory, with where they were read.
+
+The data are the `*.jsonl` beside this file: a model a line, with its name, its source and the fields of its configuration; long lists are
+runs. They are written by `dev/catalogue.py` and are part of the package, so they are read through the package's own loader at the first
+question: no path, no environment, and nothing at import.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +40,20 @@ class CatalogueModel:
     config: dict[str, object]
 
 
+FILES = ("deepseek", "google", "meta", "moonshot", "nemotron", "nvidia", "others", "qwen", "zai")
+
+
 @cache
 def _rows() -> dict[str, tuple[str, dict[str, object]]]:
-    from barostat.catalog.models import deepseek, google, meta, moonshot, nemotron, nvidia, others, qwen, zai
+    import json
+    from pkgutil import get_data
 
-    shelves = (deepseek, google, meta, moonshot, nemotron, nvidia, others, qwen, zai)
-    return {name: row for shelf in shelves for name, row in shelf.MODELS.items()}
+    found: dict[str, tuple[str, dict[str, object]]] = {}
+    for name in FILES:
+        for line in (get_data(__name__, f"{name}.jsonl") or b"").splitlines():
+            row = json.loads(line)
+            found[row["name"]] = (row["source"], row["config"])
+    return found
 
 
 def model_names() -> tuple[str, ...]:

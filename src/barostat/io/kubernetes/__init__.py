@@ -1,1 +1,1 @@
-"""A Kubernetes cluster, read and written over its HTTP API. `cluster.py` is the one seam; nothing else here opens a connection."""
+"""A Kubernetes cluster, read and written over its HTTP API: `client/` is the one seam, `recording/` looks through it."""

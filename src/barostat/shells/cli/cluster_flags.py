@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barostat.io.kubernetes.target import Wanted
+    from barostat.io.kubernetes.recording.target import Wanted
 
 FLEET_FOR_S = 5.0
 """How long many pods are looked at unless told otherwise: two scrapes, and an answer while one waits for it."""
@@ -34,7 +34,7 @@ def wanted(arguments: argparse.Namespace, targets: list[str]) -> Wanted | None:
     Errors: InputError where both are asked for at once, or a flag has nothing to belong to.
     """
     from barostat.core.errors import InputError
-    from barostat.io.kubernetes.target import Wanted, is_workload
+    from barostat.io.kubernetes.recording.target import Wanted, is_workload
 
     workloads = [target for target in targets if is_workload(target)]
     names = ("namespace", "selector", "all_namespaces", "context", "kubeconfig", "exec_gpu_tools")

@@ -8,10 +8,13 @@ import re
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "": 1.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|)")
 LONGEST_S = 7 * 86_400.0
+LONGEST_PAST_S = 400 * 86_400.0
 SHORTEST_INTERVAL_S = 0.1
+INTERVAL_S = 5.0
+"""Between two looks at an engine, where nobody says otherwise."""
 
 
-def seconds(text: str) -> float:
+def parse_duration(text: str, longest_s: float = LONGEST_S) -> float:
     """The duration in seconds; a bare number is seconds.
 
     Errors: argparse.ArgumentTypeError, which argparse shows beside the option's name.
@@ -20,9 +23,22 @@ def seconds(text: str) -> float:
     if not parts or "".join(part[0] for part in parts) != text.strip() or (len(parts) > 1 and any(not part[2] for part in parts)):
         raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 30s, 2m or 500ms")
     total_s = sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
-    if total_s > LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text!r} is longer than a week")
+    if total_s > longest_s:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is longer than {'a week' if longest_s == LONGEST_S else f'{longest_s / 86_400:.0f} days'}"
+        )
     return total_s
+
+
+def past_span(text: str) -> float:
+    """How far to look back, in seconds: an hour at least, 400 days at most.
+
+    Errors: argparse.ArgumentTypeError.
+    """
+    span_s = parse_duration(text, LONGEST_PAST_S)
+    if span_s < 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than an hour; such a time is looked at with --from and --to")
+    return span_s
 
 
 def interval(text: str) -> float:
@@ -30,7 +46,7 @@ def interval(text: str) -> float:
 
     Errors: argparse.ArgumentTypeError for less than 100 ms, which would be load and no observation.
     """
-    each_s = seconds(text)
+    each_s = parse_duration(text)
     if each_s < SHORTEST_INTERVAL_S:
         raise argparse.ArgumentTypeError(f"{text!r} is too short; write 100ms or more")
     return each_s
@@ -43,3 +59,9 @@ def brief(duration_s: float) -> str:
     if duration_s < 7200:
         return f"{duration_s / 60:.3g} min"
     return f"{duration_s / 3600:.3g} h"
+
+
+def add_interval(parser: argparse._ActionsContainer) -> None:
+    """Add `--interval`: how long between two looks at an engine."""
+    told = f"time between scrapes (default {INTERVAL_S:g}s)"
+    parser.add_argument("--interval", dest="interval_s", type=interval, default=INTERVAL_S, metavar="TIME", help=told)

@@ -17,23 +17,43 @@ from typing import NoReturn
 
 from barostat import __version__
 from barostat.core.errors import InputError, OutsideError
-from barostat.shells.cli.unread import let_go
+from barostat.shells.cli.closed_output import let_go, print_or_let_go
+from barostat.shells.cli.everywhere import add_flags, heeded
+from barostat.shells.cli.gated_streams import gated
 
-VERBS = (
-    "diagnose",
-    "collect",
-    "explain",
-    "plan",
-    "limits",
-    "simulate",
-    "what-if",
-    "tune",
-    "twin",
-    "mitigate",
-    "verify",
-    "rollback",
-    "incident",
-)
+VERBS = {
+    "diagnose": "diagnose",
+    "collect": "diagnose",
+    "explain": "diagnose",
+    "top": "diagnose",
+    "report": "diagnose",
+    "plan": "capacity",
+    "limits": "capacity",
+    "check": "check",
+    "simulate": "simulate",
+    "what-if": "simulate",
+    "tune": "simulate",
+    "twin": "simulate",
+    "gateway": "prevent",
+    "rules": "prevent",
+    "load": "prevent",
+    "validate": "prevent",
+    "mitigate": "mitigate",
+    "verify": "mitigate",
+    "rollback": "mitigate",
+    "incident": "mitigate",
+    "example": "about",
+    "config": "about",
+    "help": "about",
+    "version": "about",
+    "completion": "about",
+}
+"""Each verb and the room that it is in: `shells/cli/ROOM/VERB.py`."""
+
+_NO_SUCH_PATH = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EINVAL)
+_SHOWN_CHARS = 200
+_UNKNOWN = "unrecognized arguments: "
+
 OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED, UNREAD = 0, 1, 2, 3, 4, 5, 70, 130, 141
 
 EPILOG = """\
@@ -41,12 +61,24 @@ examples:
   barostat diagnose http://localhost:8000              what is wrong with this vLLM, in half a minute
   barostat diagnose deploy/vllm -n inference           the same for a workload in a cluster
   barostat diagnose --bundle incident.tar.gz           the same for a recorded bundle
+  barostat top deploy/vllm -n inference                the replicas live, a row each
+  barostat report --prometheus URL --from 02:00 --to 04:00   what happened last night
   barostat collect http://localhost:8000 --out b.tar.gz  record a bundle (redacted) to look at elsewhere
   barostat explain kv-preemption-thrash                what a cause or a symptom means
+  barostat plan MODEL --compare 4xH100,2xMI300X --price H100=2.5,MI300X=2.2   cards side by side, with what they cost
   barostat plan --gpu H100 -- vllm serve meta-llama/Llama-3.1-8B-Instruct   how much fits, and which limits follow
   barostat mitigate deploy/vllm -n inference --dry-run  what would be changed to end the pressure, checked and shown
+  barostat check deploy/                               manifests before they are merged: what would break, and why
+  barostat rules --limits limits.yaml > vllm.rules.yaml  alerts that fire on harm, for Prometheus
   barostat limits diff old.yaml new.yaml               what a change of limits means
   barostat simulate --trace t.jsonl --kv-blocks 4096   the same traffic through vLLM's scheduler, without a GPU
+  barostat what-if --from http://localhost:8000 --set load=2   the same engine with twice the traffic
+  barostat tune --from http://localhost:8000 --slo-ttft-p99 2  which flags are best for it
+  kubectl logs --previous POD | barostat diagnose --log -   why it restarted
+
+in Python and notebooks: from barostat import diagnose, plan, simulate; each answer shows itself as its page
+man barostat (pipx install puts it there); Tab: source <(barostat completion bash)
+in CI: -o json, junit, sarif or github where it makes sense, --quiet, and the exit code; defaults: barostat config --help
 
 exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 the outside failed, 5 refused, 70 our bug,
 141 nobody read the output
@@ -57,7 +89,31 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence; the usage is a --help away."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{self.prog}: {message} ({self.prog} --help shows how)\n")
+        named: argparse.ArgumentParser = self
+        if message.startswith(_UNKNOWN):
+            named = _only_verb(self)
+            message += _meant(message.removeprefix(_UNKNOWN), named)
+        self.exit(USAGE, f"{named.prog}: {message} ({named.prog} --help shows how)\n")
+
+
+def _only_verb(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The parser of the verb, where there is but one: argparse tells the outermost what none of the inner ones knows."""
+    found = _inner(parser)
+    return found[0] if len(found) == 1 else parser
+
+
+def _inner(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    return [one for action in parser._actions if isinstance(action, argparse._SubParsersAction) for one in action.choices.values()]
+
+
+def _meant(words: str, parser: argparse.ArgumentParser) -> str:
+    """The flags that the unknown ones are close to, as the end of a sentence; empty where there are none."""
+    import difflib
+
+    flags = [flag for one in (parser, *_inner(parser)) for action in one._actions for flag in action.option_strings]
+    given = [word.partition("=")[0] for word in words.split() if word.startswith("--")]
+    close = [found[0] for word in given if (found := difflib.get_close_matches(word, flags, n=1, cutoff=0.7))]
+    return f"; did you mean {' and '.join(dict.fromkeys(close))}?" if close else ""
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
@@ -71,22 +127,37 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"barostat {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb in VERBS if only is None else (only,):
-        module = verb.replace("-", "_")
+        module = f"{VERBS[verb]}.{verb.replace('-', '_')}"
         importlib.import_module(f"barostat.shells.cli.{module}").add_parser(verbs)
+    add_flags(top)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code. Never raises but for argparse's own SystemExit (status 2, or 0 for --help)."""
     _never_without_streams()
-    words = sys.argv[1:] if argv is None else argv
-    arguments = parser(words[0] if words and words[0] in VERBS else None).parse_args(words)
+    with gated():
+        try:
+            return _main(sys.argv[1:] if argv is None else argv)
+        except SystemExit as end:
+            if not end.code and (unwritten := _flushed(OK)):
+                raise SystemExit(unwritten) from None
+            raise
+
+
+def _main(words: Sequence[str]) -> int:
+    verb = next((word for word in words if not word.startswith("-")), None)
+    if verb is not None and verb not in VERBS:
+        return _say(_no_verb(verb), USAGE)
     try:
-        code: int = arguments.run(arguments)
+        top = parser(verb)
+        arguments = top.parse_args(_configured(words, verb, top))
+        with heeded(arguments):
+            code: int = arguments.run(arguments)
     except BrokenPipeError:
         code = UNREAD
     except OSError as error:
-        code = _full(error) if error.errno == errno.ENOSPC else _bug(error)
+        code = _failed(error)
     except InputError as error:
         return _say(str(error), USAGE)
     except OutsideError as error:
@@ -96,6 +167,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _bug(error)
     return _flushed(code)
+
+
+def _configured(words: Sequence[str], verb: str | None, top: argparse.ArgumentParser) -> Sequence[str]:
+    """The words with what files and the environment add.
+
+    Errors: InputError for a configuration that says what no verb can do.
+    """
+    if verb is None or VERBS[verb] == "about" or "--help" in words or "-h" in words:
+        return words
+    from barostat.shells.cli.configured import with_settings
+
+    return with_settings(words, verb, top)
+
+
+def _no_verb(word: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word, VERBS, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}" if close else f"a target comes after a verb: barostat diagnose {word}"
+    return f"no verb is called {word!r}; {hint}? (barostat --help lists them)"
 
 
 def _never_without_streams() -> None:
@@ -108,12 +199,30 @@ def _never_without_streams() -> None:
 def _flushed(code: int) -> int:
     """The code, once everything is written; what nobody reads is let go."""
     try:
+        if failed := getattr(sys.stdout, "failed", None):
+            raise failed
         sys.stdout.flush()
     except OSError as error:
-        let_go()
+        let_go(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             return _full(error)
     return code
+
+
+def _failed(error: OSError) -> int:
+    """The code for what the machine refused: a path that cannot be is the caller's, a full disk the outside's, the rest is ours."""
+    if error.errno == errno.ENOSPC:
+        if getattr(sys.stdout, "failed", None) is error:
+            return OUTSIDE  # said when the rest is flushed
+        let_go(sys.stdout)
+        return _full(error)
+    if error.errno in _NO_SUCH_PATH and error.filename is not None:
+        return _say(f"{_shortened(str(error.filename))}: {error.strerror}", USAGE)
+    return _bug(error)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}… ({len(text)} characters)"
 
 
 def _full(error: OSError) -> int:
@@ -130,7 +239,7 @@ def _bug(error: Exception) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    print(f"barostat: {text}", file=sys.stderr)
+    print_or_let_go(f"barostat: {text}", sys.stderr)
     return code
 
 

@@ -1,0 +1,246 @@
+"""The gateway under overload, on the real vLLM: 2, 5 and 10 times what fits, beside the bare engine and the best static limit there is.
+
+    python bench/overload.py [--share 0.3] [--twin] [--json FILE]        (after `make vllm`; let the machine be idle)
+
+static       --max-num-seqs at three values: each at far more than fits, and at 95 % of what it then does. The best of these, at any load,
+             is what the gateway is held against; what the best one answers is `what fits`
+unpressured  default flags at half of what fits: sets the service level (a first token within 3 times its p99 and at least 2 s, a mean gap
+             of at most 2.5 times its mean)
+step         from nothing to 2, 5, 10 times what fits, without the gateway and behind one that has just been started
+burst        60 % of what fits, and 2, 5, 10 times for a third of the time
+below        80 % of what fits, behind the gateway: nobody is refused
+tenants      three with keys and equal shares; two ask for a fifth of what fits each, alone and while the third asks for 5 times what fits
+prefixes     prompts that share 1,024 of some 1,064 tokens, six kinds of them
+
+Long prompts (300 to 700 tokens), answers of 200 tokens on average and up to 1,024 that end by chance: neither side can know how long.
+Clients do not come again, and leave at the end. `--share` takes so much of the time; below 0.5 only 5 times what fits and two static
+limits; `--twin` shows the same on the twin, in real time, where a machine has no vLLM or is busy. Exits 1 where a promise is broken.
+About 13 minutes of two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.overload_runs import OUTPUT_LIMIT, OUTPUT_MEAN, RAMP_S, Run, Slo, Stretch, run
+from dev.engine import Engine, is_installed
+from dev.gateway_process import GatewayProcess
+from dev.twin_engine import TwinEngine
+
+BLOCKS, BLOCK_TOKENS = 160, 128
+FLAGS = ("--max-model-len", "4096", "--num-gpu-blocks-override", str(BLOCKS))
+HELD = 500 + OUTPUT_MEAN + BLOCK_TOKENS // 2
+TWIN = "base=0.004,prefill=0.00002,decode=0.0003"
+READY_WITHIN_S = 400.0
+STATIC = (0.6, 0.85, 1.1)
+"""Of the mean number of requests that the pool holds."""
+LOADS = (2, 5, 10)
+LONG_S, MUCH_PER_S = 15.0, 60.0
+TENANTS_S = 30.0
+"""At least: a tenant that asks for a fifth of what fits has some fifty requests then, not ten, of which one is a tenth."""
+SHARES = {"red": 1 / 3, "blue": 1 / 3, "green": 1 / 3}
+KEYS = {name: f"sk-{name}" for name in SHARES}
+PREEMPTED, GOODPUT, THROUGHPUT, OTHERS = 0.01, 0.9, 0.95, 0.95
+
+
+@dataclass(slots=True)
+class Bench:
+    """What was measured so far. `rows`: for the report; `broken`: promises that were not kept."""
+
+    seconds: float
+    loads: tuple[int, ...]
+    static: tuple[float, ...]
+    twin: bool = False
+    slo: Slo = field(default_factory=lambda: Slo(1.0, 1.0))
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+    def engine(self, *flags: str) -> Engine:
+        """One with these flags, not started."""
+        if self.twin:
+            return TwinEngine(*FLAGS, *flags, options=("--output-tokens", f"{OUTPUT_MEAN},0.8"), latency=TWIN)
+        return Engine(*FLAGS, *flags)
+
+    def show(self, name: str, one: Run, good: float | None = None, tokens: float | None = None) -> None:
+        """One line. `good`, `tokens`: the best static, which this is held against."""
+        found = one.good_per_s(self.slo)
+        of_best = "" if not good or not tokens else f" {found / good:6.0%} {one.tokens_per_s / tokens:6.0%}"
+        refusals = ", ".join(f"{count} x {why}" for why, count in one.refusals().most_common())
+        print(f"{name:28} {found:6.2f} {one.tokens_per_s:7.0f}{of_best or ' ' * 14} {one.preempted_ratio:6.1%}"
+              f" {one.ttft_p99_s():6.2f} {one.gap_mean_s() * 1e3:5.0f}  {refusals}", flush=True)  # fmt: skip
+        self.rows.append({
+            "name": name, "goodPerSecond": found, "tokensPerSecond": one.tokens_per_s, "preemptedRatio": one.preempted_ratio,
+            "ttftP99Seconds": one.ttft_p99_s(), "gapMeanSeconds": one.gap_mean_s(), "refusals": dict(one.refusals()),
+        })  # fmt: skip
+
+    def promise(self, kept: bool, what: str) -> None:
+        """A promise that is not kept is said, and told at the end."""
+        if not kept:
+            self.broken.append(what)
+
+    def clear(self, name: str, one: Run) -> None:
+        """What every run behind the gateway keeps."""
+        unclear = sum(count for why, count in one.refusals().items() if why.startswith("unclear"))
+        self.promise(one.preempted_ratio <= PREEMPTED, f"{name}: {one.preempted_ratio:.1%} preempted")
+        self.promise(unclear == 0, f"{name}: {unclear} refusals that are not clear")
+        self.promise(one.failed() == 0, f"{name}: {one.failed()} requests came to nothing without a word")
+
+
+@dataclass(slots=True)
+class Static:
+    """What one static limit made of it. `shared`: of the load that shares prefixes."""
+
+    limit: int
+    much: Run
+    near: Run
+    shared: Run
+
+
+@contextmanager
+def gateway(engine: Engine, ttft_s: float, *, tenants: bool = False) -> Iterator[GatewayProcess]:
+    """One that has just been started and knows nothing."""
+    spec = f"request: {{maxOutputTokens: {OUTPUT_LIMIT}}}\nslo: {{ttftP99Seconds: {ttft_s:g}}}"
+    with tempfile.TemporaryDirectory(prefix="barostat-overload-") as name:
+        folder = Path(name)
+        options: tuple[str, ...] = ()
+        if tenants:
+            spec += "\ntenants: [" + ", ".join(f"{{name: {one}, share: {share:.3f}}}" for one, share in SHARES.items()) + "]"
+            (folder / "keys.txt").write_text("".join(f"{one}: {key}\n" for one, key in KEYS.items()))
+            options = ("--keys", str(folder / "keys.txt"))
+        with GatewayProcess(folder, spec, engine.url, options=options) as one:
+            yield one
+
+
+def static(bench: Bench) -> tuple[list[Static], float]:
+    """Each limit at its best, and what fits: answers per second of the one that answers most."""
+    found: list[Static] = []
+    for share in bench.static:
+        limit = round(share * (BLOCKS - 1) * BLOCK_TOKENS / HELD)
+        with bench.engine("--max-num-seqs", str(limit)) as engine:
+            engine.wait_ready(READY_WITHIN_S)
+            run(engine.url, engine.url, [Stretch(2.0, 0.0, RAMP_S + 2)], 0)  # the first steps of an engine are slow
+            much = run(engine.url, engine.url, [Stretch(MUCH_PER_S, 0.0, bench.seconds)], 1)
+            near = run(engine.url, engine.url, [Stretch(0.95 * much.answered_per_s(), 0.0, bench.seconds)], 2)
+            shared = run(engine.url, engine.url, [Stretch(MUCH_PER_S, 0.0, bench.seconds, shared_prefix=True)], 3)
+        found.append(Static(limit, much, near, shared))
+    return found, max(one.much.answered_per_s() for one in found)
+
+
+def unpressured(engine: Engine, fits_per_s: float, for_s: float) -> tuple[Run, Slo]:
+    """Half of what fits, and the service level that follows."""
+    run(engine.url, engine.url, [Stretch(2.0, 0.0, RAMP_S + 2)], 0)
+    calm = run(engine.url, engine.url, [Stretch(0.5 * fits_per_s, 0.0, for_s)], 4)
+    return calm, Slo(max(2.0, 3 * calm.ttft_p99_s()), 2.5 * calm.gap_mean_s())
+
+
+def loaded(bench: Bench, fits_per_s: float, load: int) -> dict[str, Sequence[Stretch]]:
+    """The step and the burst."""
+    third = RAMP_S + (bench.seconds - RAMP_S) / 3
+    calm, much = 0.6 * fits_per_s, load * fits_per_s
+    burst = [Stretch(calm, 0.0, third), Stretch(much, third, 2 * third), Stretch(calm, 2 * third, bench.seconds + RAMP_S)]
+    return {f"step x{load}": [Stretch(much, 0.0, bench.seconds)], f"burst x{load}": burst}
+
+
+def overloaded(bench: Bench, engine: Engine, fits_per_s: float, good: float, tokens: float) -> None:
+    """Steps and bursts, without and with the gateway."""
+    for load in bench.loads:
+        for name, stretches in loaded(bench, fits_per_s, load).items():
+            bench.show(f"{name} without", run(engine.url, engine.url, stretches, 10 + load), good, tokens)
+            with gateway(engine, bench.slo.ttft_s) as front:
+                one = run(front.url, engine.url, stretches, 10 + load)
+            bench.show(f"{name} behind it", one, good, tokens)
+            bench.clear(name, one)
+            if name.startswith("step"):
+                ratio = one.good_per_s(bench.slo) / good
+                bench.promise(ratio >= GOODPUT, f"{name}: {ratio:.0%} of the best static goodput")
+                bench.promise(one.tokens_per_s >= THROUGHPUT * tokens, f"{name}: {one.tokens_per_s / tokens:.0%} of the best throughput")
+    with gateway(engine, bench.slo.ttft_s) as front:
+        one = run(front.url, engine.url, [Stretch(0.8 * fits_per_s, 0.0, bench.seconds)], 20)
+    bench.show("below x0.8 behind it", one)
+    bench.clear("below", one)
+    refused = one.refusals().total()
+    bench.promise(refused == 0, f"below: {refused} of {len(one.answers)} refused at 80 % of what fits")
+
+
+def tenants(bench: Bench, engine: Engine, fits_per_s: float) -> None:
+    """Two tenants alone, and with a third that floods."""
+    end = max(bench.seconds, TENANTS_S) + RAMP_S
+    two = [Stretch(0.2 * fits_per_s, 0.0, end, name) for name in ("red", "blue")]
+    runs = {}
+    for name, stretches in (("alone", two), ("flooded", [*two, Stretch(5 * fits_per_s, 0.0, end, "green")])):
+        with gateway(engine, bench.slo.ttft_s, tenants=True) as front:
+            runs[name] = run(front.url, engine.url, stretches, 30, KEYS)
+        bench.show(f"tenants {name}", runs[name])
+        bench.clear(f"tenants {name}", runs[name])
+    until_s = end - 2 * RAMP_S
+    for name in ("red", "blue"):
+        alone, flooded = (runs[one].good_ratio(bench.slo, name, until_s) for one in ("alone", "flooded"))
+        print(f"    {name}: {alone:.0%} of its answers are good alone, {flooded:.0%} beside the flood")
+        bench.promise(flooded >= OTHERS * alone, f"tenants: {name} keeps {flooded / max(alone, 1e-9):.0%} of what it has alone")
+
+
+def prefixes(bench: Bench, engine: Engine, best: Static) -> None:
+    """What sharing gives is there behind the gateway, too."""
+    load = [Stretch(MUCH_PER_S, 0.0, bench.seconds, shared_prefix=True)]
+    good, tokens = max(best.shared.good_per_s(bench.slo), 1e-9), best.shared.tokens_per_s
+    bench.show("prefixes without", run(engine.url, engine.url, load, 3), good, tokens)
+    with gateway(engine, bench.slo.ttft_s) as front:
+        one = run(front.url, engine.url, load, 3)
+        shared = next((value for name, value in front.metrics().items() if "replica_shared_ratio" in name), 1.0)
+    bench.show("prefixes behind it", one, good, tokens)
+    print(f"    the ledger has learned that prompts hold {shared:.0%} of their parts")
+    bench.clear("prefixes", one)
+    bench.promise(one.tokens_per_s >= THROUGHPUT * tokens, f"prefixes: {one.tokens_per_s / tokens:.0%} of the best throughput")
+
+
+def main() -> int:
+    """The table, and what is broken of the promises."""
+    parser = argparse.ArgumentParser(description="The gateway under overload, on the real vLLM.")
+    parser.add_argument("--share", type=float, default=1.0, metavar="RATIO", help="of the time (0.2 to 1)")
+    parser.add_argument("--twin", action="store_true", help="the twin in place of the real vLLM")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    chosen = parser.parse_args()
+    if not chosen.twin and not is_installed():
+        print("bench/overload.py: the real vLLM is not installed here: run `make vllm`", file=sys.stderr)
+        return 2
+    if not 0.2 <= chosen.share <= 1:
+        parser.error(f"--share is {chosen.share:g}: give 0.2 to 1")
+    little = chosen.share < 0.5
+    bench = Bench(RAMP_S + LONG_S * chosen.share, (5,) if little else LOADS, STATIC[1:] if little else STATIC, chosen.twin)
+    limits, fits_per_s = static(bench)
+    with bench.engine() as engine:
+        engine.wait_ready(READY_WITHIN_S)
+        calm, bench.slo = unpressured(engine, fits_per_s, bench.seconds)
+        print(f"what fits: {fits_per_s:.2f} answers/s in {(BLOCKS - 1) * BLOCK_TOKENS} tokens of KV cache; good: first token within "
+              f"{bench.slo.ttft_s:.1f} s, mean gap at most {bench.slo.gap_s * 1e3:.0f} ms")  # fmt: skip
+        print(f"{'':28} {'good/s':>6} {'tokens':>7} {'of the best':>13} {'preem.':>6} {'TTFT99':>6} {'gap':>5}  refused")
+        bench.show("unpressured x0.5", calm)
+        for one in limits:
+            bench.show(f"--max-num-seqs {one.limit} far over", one.much)
+            bench.show(f"--max-num-seqs {one.limit} x0.95", one.near)
+            bench.show(f"--max-num-seqs {one.limit} prefixes", one.shared)
+        good = max(part.good_per_s(bench.slo) for one in limits for part in (one.much, one.near))
+        tokens = max(part.tokens_per_s for one in limits for part in (one.much, one.near))
+        overloaded(bench, engine, fits_per_s, good, tokens)
+        tenants(bench, engine, fits_per_s)
+        prefixes(bench, engine, max(limits, key=lambda one: one.shared.tokens_per_s))
+    for line in bench.broken:
+        print(f"below the promise: {line}")
+    print("every promise holds" if not bench.broken else f"{len(bench.broken)} promises do not hold")
+    if chosen.json:
+        chosen.json.write_text(json.dumps({"fitsPerSecond": fits_per_s, "rows": bench.rows, "broken": bench.broken}, indent=1))
+    return 1 if bench.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

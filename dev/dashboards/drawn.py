@@ -1,0 +1,45 @@
+"""A board drawn with our own sheet from what a Prometheus answers to its queries: to be looked at where there is no Grafana."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dev.dashboards.board import Board, Panel
+
+from barostat.shells.reports.sheet.charts import Chart, Line, Span, figure
+from barostat.shells.reports.sheet.page import heading, page
+from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.scale import duration, percent, plain
+
+KINDS = ("", "second", "third", "dashed", "second dashed", "third dashed", "pale")
+Answers = Callable[[str], list[Any]]
+"""A query -> series, each with `metric` and `values`."""
+
+
+def drawn(board: Board, asked: Answers, since: float, until: float, told: str) -> str:
+    """The page. `since` and `until`: unix seconds; `told`: where the values are from."""
+    span = Span(0.0, until - since)
+    parts = [heading("dashboard", board.title, f"{board.description} {told}")]
+    for title, panels in board.rows:
+        parts.append(f"<h2>{escape(title)}</h2>")
+        shown = "".join(figure(_chart(panel, asked, since), span) for panel in panels)
+        parts.append(f'<div class="charts">{shown}</div>' if shown else "<p>nothing to show</p>")
+    return page(board.title, "".join(parts))
+
+
+def _chart(panel: Panel, asked: Answers, since: float) -> Chart:
+    lines: list[Line] = []
+    for query in panel.queries:
+        for series in asked(query.expression):
+            points = [(at - since, float(value)) for at, value in series["values"] if math.isfinite(float(value))]
+            lines.append(Line(points, _legend(query.legend, series["metric"]), KINDS[min(len(lines), len(KINDS) - 1)]))
+    words = {"percentunit": percent, "s": duration}.get(panel.unit, plain)
+    limits = ((panel.threshold, "too many"),) if panel.threshold is not None else ()
+    return Chart(panel.title, tuple(lines), words, panel.top, limits)
+
+
+def _legend(template: str, labels: Mapping[str, str]) -> str:
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), template).strip()

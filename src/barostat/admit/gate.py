@@ -1,0 +1,210 @@
+"""The gate's moves, each of which changes the ledger: asked, due, produced, returned, and what replicas do.
+
+    decide  --Admitted-->  forwarded --produced*--> returned        every reservation ends with exactly one `returned` that counts
+       |                       ^
+       +-----Queued--> due ----+--> Refused (its deadline has passed: nothing is left to return)
+       +--CountFirst--> decide again, with an exact count           +--Refused--> an answer at once
+
+The ledger is changed in place (it sits in the path of live requests) and belongs to one caller. No clock: `at`, in seconds, only goes
+forward; where it goes back, nothing is lost but precision.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from barostat.admit.asked import AskedRequest
+from barostat.admit.decision import Admitted, Decision, Refused
+from barostat.admit.held_forecast import NEVER
+from barostat.admit.ledger import Ledger
+from barostat.admit.lengths import LengthClass
+from barostat.admit.placing import came_free, largest_pool_tokens
+from barostat.admit.replica_news import Observation, Pool
+from barostat.admit.request_limits import output_in_force, refused_at_sight
+from barostat.admit.reservation import Reservation
+from barostat.admit.rules import Rules
+from barostat.admit.tenants import TenantLedger
+from barostat.admit.waiting import admitted, enqueue, expired, leave, next_admitted
+
+Ended = Literal["stop", "length", "cut", "unsent"]
+"""How it ended: by itself, at its output limit, cut (client gone, reset, time-out), or before anything was sent to the replica."""
+
+_LOOK_AGAIN_S = 0.05
+
+
+def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tuple[Decision, Ledger]:
+    """What becomes of the request now. Only of an `Admitted` and a `Queued` something is kept."""
+    ledger.preempted_ratio = rules.preempted_ratio
+    longest = _longest(ledger, rules)
+    at_sight = refused_at_sight(request, rules, longest)
+    if at_sight is not None:
+        return at_sight, ledger
+    if rules.tenants_closed and request.tenant not in rules.tenants:
+        return Refused(429, "tenant-unknown", "this tenant is not among those that the limits name"), ledger
+    tenant = ledger.tenant(request.tenant, rules, at)
+    one = _reservation(request, tenant, ledger, rules, longest)
+    if ledger.replicas:
+        never = _never_fits(one, ledger, rules)
+        if never is not None:
+            return never, ledger
+    short_s = tenant.wait_for_tokens_s(one.charge, at)
+    if short_s > 0:
+        limit = tenant.rule.tokens_per_minute
+        return Refused(429, "tenant-tokens-per-minute", f"this tenant's {limit} tokens a minute are spent", short_s), ledger
+    decision: Decision | None = None
+    # Behind its own tenant's, but not behind others': what waits was tried with all that came free, and has its claim.
+    if not tenant.waiting and not tenant.at_its_limit:
+        decision = admitted(one, ledger, rules, at)
+    if decision is None:
+        decision = enqueue(one, ledger, rules, at)
+        if isinstance(decision, Refused):
+            return decision, ledger
+    tenant.spend(one.charge)
+    ledger.reservations[one.number] = one
+    return decision, ledger
+
+
+def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
+    """What becomes of those that wait: whose deadline has passed is refused, who fits now is admitted, in turn."""
+    if not ledger.queued:
+        return []
+    found: list[Admitted | Refused] = [*expired(ledger, at)]
+    if ledger.queued:
+        found += next_admitted(ledger, rules, at)
+    return found
+
+
+def next_due_at(ledger: Ledger, at: float) -> float | None:
+    """When `due` is to be asked again though nothing was returned: the forecast and the deadlines go on. None where nothing waits."""
+    if not ledger.queued:
+        return None
+    deadline_at = ledger.deadlines[0][0] if ledger.deadlines else at
+    return min(at + _LOOK_AGAIN_S, max(at, deadline_at))
+
+
+def produced(ledger: Ledger, reservation: int, tokens: int, at: float) -> Ledger:
+    """Each of its sequences has produced so many tokens. Fewer than before, or of one that is gone, changes nothing."""
+    one = ledger.reservations.get(reservation)
+    if one is None or tokens < one.produced:
+        return ledger
+    if tokens > one.produced:
+        if one.produced and one.replica is not None and at > one.heard_at:
+            one.replica.paced(tokens - one.produced, at - one.heard_at)
+        one.produced = tokens if tokens < one.cap else one.cap
+    one.heard_at = at
+    return ledger
+
+
+def returned(
+    ledger: Ledger, reservation: int, at: float, ended: Ended, input_tokens: int | None = None, output_tokens: int | None = None
+) -> bool:
+    """The request holds nothing any more, and what it was is learned from. True the first time, False ever after.
+
+    `output_tokens`: of one sequence, as `usage` says; None for what was produced. One that waits just stops waiting.
+    """
+    one = ledger.reservations.pop(reservation, None)
+    if one is None:
+        return False
+    tenant = one.tenant
+    if one.waits:
+        leave(one, ledger)
+        tenant.spend(-one.charge)
+        return True
+    tenant.running -= 1
+    tenant.running_tokens = tenant.running_tokens - one.charge if tenant.running else 0.0
+    if one.replica is not None:
+        one.replica.take_back(one)
+        came_free(one.replica, one.held, ledger)
+    if ended == "unsent":
+        tenant.spend(-one.charge)
+        tenant.served(-one.charge)
+        return True
+    request = one.request
+    length = one.produced if output_tokens is None else output_tokens
+    if one.replica is not None and length and not one.produced and at > one.admitted_at:
+        one.replica.paced(length, at - one.admitted_at)  # the whole answer at once: its wait and its prompt are in it
+    prompt = request.input_tokens if input_tokens is None else input_tokens
+    over = prompt + request.sequences * length - one.charge
+    tenant.spend(over)
+    tenant.served(over)
+    one.lengths.learn(length, ended == "stop")
+    ledger.learned(one, length, ended, at)
+    return True
+
+
+def joined(ledger: Ledger, name: str, pool: Pool, at: float) -> Ledger:
+    """The replica is in rotation with this pool; one that is known has this pool from now on."""
+    del at
+    known = ledger.replicas.get(name)
+    if known is None:
+        ledger.replicas[name] = ledger.replica_of(name, pool)
+    else:
+        known.takes(pool)
+        known.open = True
+    return ledger
+
+
+def gone(ledger: Ledger, name: str, at: float) -> list[int]:
+    """The replica is no more. What was on it, which holds nothing now, and is still to be returned, each once."""
+    del at
+    replica = ledger.replicas.pop(name, None)
+    if replica is None:
+        return []
+    for one in replica.live.values():
+        one.replica = None
+    return list(replica.live)
+
+
+def draining(ledger: Ledger, name: str, on: bool) -> Ledger:
+    """The replica is out of rotation (`on`) or back in it. What runs there runs on."""
+    replica = ledger.replicas.get(name)
+    if replica is not None:
+        replica.open = not on
+    return ledger
+
+
+def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
+    """What the engine's own metrics say is taken in: preemptions move the margin, use corrects what is taken to be held."""
+    replica = ledger.replicas.get(name)
+    if replica is not None:
+        preempted = replica.observe(seen, at)
+        if preempted:
+            ledger.margin.preemptions(preempted)
+            replica.looked_at = NEVER
+    return ledger
+
+
+def _longest(ledger: Ledger, rules: Rules) -> int | None:
+    """What the engines take in one sequence, at most; a replica that takes less is not asked for more."""
+    found = rules.max_model_len
+    for replica in ledger.replicas.values():
+        own = replica.pool.longest_tokens
+        if own is not None and (found is None or own < found):
+            found = own
+    return found
+
+
+def _reservation(request: AskedRequest, tenant: TenantLedger, ledger: Ledger, rules: Rules, longest: int | None) -> Reservation:
+    output_cap, capped, most = output_in_force(request, rules, longest)
+    lengths: LengthClass
+    if request.least_output_tokens >= most:
+        lengths, expected = ledger.lengths.known, float(most)
+    else:
+        lengths = ledger.lengths.of(request.tenant, request.route, request.class_key, request.input_tokens, output_cap)
+        expected = lengths.mean_tokens(most)
+    ledger.last_number += 1
+    copies = 1 if ledger.shares_prefixes else max(1, request.sequences // request.prompts)
+    charge = request.input_tokens + request.sequences * expected
+    one = Reservation(ledger.last_number, request, tenant, lengths, request.input_tokens * copies, most, charge)
+    one.output_cap, one.capped = output_cap, capped
+    return one
+
+
+def _never_fits(one: Reservation, ledger: Ledger, rules: Rules) -> Refused | None:
+    """Refused if the prompt alone is more than any replica holds; its answer may be shorter than it could be."""
+    largest = largest_pool_tokens(ledger, rules)
+    if one.prompt_tokens < largest:
+        return None
+    if one.request.counted_as == "exact":
+        return Refused(413, "never-fits", f"the input holds {one.prompt_tokens} tokens of KV cache; an engine has {largest}")
+    return None

@@ -1,0 +1,222 @@
+"""What one replica holds and will hold: mean and variance of its tokens at horizons ahead, over the running set.
+
+    held(h) = sum over its requests of (prompt + produced + h) if it still runs then    (chance of that: `lengths`)
+
+A look at all of them costs some 2 us each and is due after 0.2 ms for each, so that looks take some 1 % of a core at any size; in between,
+what is admitted is added and what is returned is taken away. While everything fits even if every answer runs to its limit, there is no
+forecast at all. What the engine says of its pool corrects the sum: prompts that are shared hold less than their parts (`shared_ratio`),
+clients that do not come through this gateway hold more (`foreign_tokens`).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from barostat.admit.lengths import HORIZONS
+from barostat.admit.replica_news import Observation, Pool
+
+if TYPE_CHECKING:
+    from barostat.admit.reservation import Reservation
+
+_LOOK_EACH_S = 2e-4
+_LOOK_LEAST_S = 2e-3
+_LOOK_MOST_S = 0.5
+_CLEAR = 0.85  # of the budget: what fits into so much by the last look needs no new one
+_COUNT = len(HORIZONS)
+NEVER = -1e9
+_SHARED_MORE, _SHARED_LESS = 0.3, 0.5  # of what one look says: that prompts share is believed more slowly than that they do not
+_UNSURE = 0.25  # of the prompts: with more that is only reckoned, a look says nothing of what they share
+_SETTLED_S = 2.0  # after which a prompt is taken to be computed, though nothing was heard of its answer, which may not be streamed
+_PACE_WEIGHT = 0.02
+_FAR = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.6, 0.4, 0.2, 0.0)
+"""Share of the margin that is kept at each horizon: what is far off can still be answered by admitting less until then."""
+_FAR_SQUARED = tuple(share * share for share in _FAR)
+_SHARED_LEAST = 0.02
+_ANSWERS = 2000  # as many as a class remembers
+
+
+class ReplicaLedger:
+    """One replica. Mutable. `live`: what it has been given and has not returned. `open`: it is in rotation."""
+
+    __slots__ = (
+        "block_half", "block_variance", "foreign_tokens", "held_tokens", "live", "looked_at", "mean", "most_tokens", "name", "open",
+        "pool", "preemptions", "shared_ratio", "token_s", "variance", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, name: str, pool: Pool) -> None:
+        self.name = name
+        self.live: dict[int, Reservation] = {}
+        self.open = True
+        self.shared_ratio = 1.0
+        self.foreign_tokens = 0.0
+        self.preemptions: int | None = None
+        self.token_s: float | None = None
+        self.waiting = 0
+        self.most_tokens = 0.0
+        self.held_tokens = 0.0
+        self.looked_at = NEVER
+        self.mean = [0.0] * _COUNT
+        self.variance = [0.0] * _COUNT
+        self.takes(pool)
+
+    def takes(self, pool: Pool) -> None:
+        """The pool is this one from now on."""
+        self.pool = pool
+        self.block_half = pool.block_tokens / 2
+        self.block_variance = pool.block_tokens**2 / 12
+
+    def holds(self, one: Reservation, produced: int) -> float:
+        """Tokens that the request holds once it has produced so many, in whole blocks on average."""
+        return one.prompt_tokens * self.shared_ratio + one.request.sequences * (produced + self.block_half)
+
+    def paced(self, tokens: int, for_s: float) -> None:
+        """A sequence has taken so long for so many tokens: what is not heard of yet is reckoned by it."""
+        said = for_s / tokens
+        self.token_s = said if self.token_s is None else self.token_s + _PACE_WEIGHT * (said - self.token_s)
+
+    def produced_by(self, one: Reservation, at: float) -> int:
+        """What it will have produced at `at`: what was heard, and since then at the pace of this replica. An answer that is not streamed
+        is heard of when it is whole."""
+        token_s, for_s = self.token_s, at - one.heard_at
+        if not token_s or for_s <= 0:
+            return one.produced
+        return min(one.cap, one.produced + int(for_s / token_s))
+
+    def most(self, one: Reservation) -> float:
+        """Tokens that the request can come to hold at most."""
+        return one.prompt_tokens + one.request.sequences * (one.cap + 2 * self.block_half)
+
+    def look(self, at: float) -> None:
+        """The forecast is of now, if it was due."""
+        age_s = at - self.looked_at
+        if age_s < _LOOK_LEAST_S or age_s < _LOOK_EACH_S * len(self.live):
+            return
+        self.looked_at = at
+        groups: dict[tuple[tuple[float, ...], int], list[float]] = {}
+        for one in self.live.values():
+            self._group(one, at, groups)
+        mean, variance, shaky = [0.0] * _COUNT, [0.0] * _COUNT, [0.0] * _COUNT
+        for (row, sequences), (count, held, squares) in groups.items():
+            for place, chance in enumerate(row):
+                grown = HORIZONS[place] * sequences
+                sure = chance * (1.0 - chance)
+                mean[place] += chance * (held + count * grown)
+                rounded = chance * count * sequences * self.block_variance
+                variance[place] += sure * (squares + grown * (2.0 * held + count * grown)) + rounded
+                shaky[place] += sqrt(sure) * (held + count * grown)
+        # The chances are themselves learned from so many answers, and wrong for all requests alike.
+        answers = max(1, min(_ANSWERS, next(iter(self.live.values())).lengths.root.seen)) if self.live else 1
+        for place, tokens in enumerate(shaky):
+            variance[place] += tokens * tokens / answers
+        self.mean, self.variance = mean, variance
+        self.held_tokens = mean[0]
+
+    def _group(self, one: Reservation, at: float, groups: dict[tuple[tuple[float, ...], int], list[float]]) -> None:
+        request = one.request
+        produced = self.produced_by(one, at)
+        row = one.lengths.remaining(produced, one.cap - produced)
+        held = self.holds(one, produced)
+        one.row, one.held = row, held
+        key = (row, request.sequences)
+        group = groups.get(key)
+        if group is None:
+            groups[key] = [1.0, held, held * held]
+        else:
+            group[0] += 1.0
+            group[1] += held
+            group[2] += held * held
+
+    def budget(self, stated_tokens: int | None) -> float:
+        """What requests of this gateway may come to hold here: the pool, or what is stated, less what others hold."""
+        pool = self.pool.kv_tokens * (1.0 - self.pool.watermark_ratio)
+        return (pool if stated_tokens is None else min(pool, stated_tokens)) - self.foreign_tokens
+
+    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+        """True if with this request the bound on what is held stays within the budget at every horizon. Sets `one.held` and `one.row`."""
+        one.held = self.holds(one, 0)
+        if self.most_tokens + self.most(one) <= budget:
+            return True
+        one.row = one.lengths.remaining(0, one.cap)
+        if at - self.looked_at < _LOOK_MOST_S and self._within(one, z, budget * _CLEAR):
+            return True
+        self.look(at)
+        return self._within(one, z, budget)
+
+    def _within(self, one: Reservation, z: float, budget: float) -> bool:
+        mean, variance, sequences, squared, held = self.mean, self.variance, one.request.sequences, z * abs(z), one.held
+        for place, chance in enumerate(one.row):
+            mine = held + HORIZONS[place] * sequences
+            room = budget - mean[place] - chance * mine
+            spread = variance[place] + chance * (1.0 - chance) * mine * mine
+            if room * abs(room) < squared * _FAR_SQUARED[place] * spread:
+                return False
+        return True
+
+    def peak(self, z: float) -> float:
+        """The bound on what will be held at the highest horizon, as of the last look (of now where there was none)."""
+        if self.looked_at == NEVER:
+            self.look(0.0)
+        ahead = zip(self.mean, self.variance, _FAR, strict=True)
+        return max(mean + z * share * sqrt(max(0.0, spread)) for mean, spread, share in ahead)
+
+    def admit(self, one: Reservation) -> None:
+        """The request is on this replica, and in its forecast. `one.row` and `one.held` are those of `fits`."""
+        self.live[one.number] = one
+        self.most_tokens += self.most(one)
+        self.held_tokens += one.held
+        if self.most_tokens > self.pool.kv_tokens:
+            self._add(one, 1.0)
+        else:
+            self.looked_at = NEVER  # nothing is forecast, so that the next forecast is a new one
+
+    def take_back(self, one: Reservation) -> None:
+        """The request holds nothing here any more."""
+        del self.live[one.number]
+        if self.most_tokens > self.pool.kv_tokens:
+            self._add(one, -1.0)
+        else:
+            self.looked_at = NEVER
+        self.most_tokens -= self.most(one)
+        self.held_tokens -= one.held
+        if not self.live:
+            self.most_tokens = self.held_tokens = 0.0
+
+    def _add(self, one: Reservation, sign: float) -> None:
+        mean, variance, sequences, held = self.mean, self.variance, one.request.sequences, one.held
+        for place, chance in enumerate(one.row):
+            mine = held + HORIZONS[place] * sequences
+            part = sign * chance * mine
+            mean[place] += part
+            variance[place] += part * (1.0 - chance) * mine
+
+    def observe(self, seen: Observation, at: float) -> int:
+        """What the engine says of itself is taken in. Returns the preemptions since the last look.
+
+        Prompts are compared only while nothing waits in the engine: what waits holds nothing yet, whatever its reservation says; and while
+        most of what was produced was heard of: at a pace that changed since, answers that are not streamed would pass for shared prompts.
+        What is above every prompt by itself and every answer as it is reckoned is held by somebody else, or by answers that are longer.
+        """
+        before, self.preemptions = self.preemptions, seen.preemptions
+        self.waiting = seen.waiting
+        prompts = produced = unheard = unsettled = 0.0
+        sequences = 0
+        for one in self.live.values():
+            sequences += one.request.sequences
+            so_far = self.produced_by(one, at)
+            produced += one.request.sequences * (so_far + self.block_half if so_far else 0.0)
+            unheard += one.request.sequences * (so_far - one.produced)
+            if one.produced or (so_far and at - one.admitted_at > _SETTLED_S):
+                prompts += one.prompt_tokens
+            else:
+                unsettled += one.prompt_tokens
+        used = seen.usage_ratio * self.pool.kv_tokens
+        others = seen.running + seen.waiting > sequences
+        share, noise = (self.shared_ratio, 0.0) if others else (1.0, 2.0 * sqrt(sequences * self.block_variance))
+        self.foreign_tokens = max(0.0, used - share * (prompts + unsettled) - produced - noise)
+        if not seen.waiting and not others and prompts > 0 and max(unsettled, unheard) <= _UNSURE * prompts:
+            said = min(1.0, max(_SHARED_LEAST, (used - produced) / prompts))  # what is not computed yet is taken to hold nothing
+            self.shared_ratio += (_SHARED_MORE if said < self.shared_ratio else _SHARED_LESS) * (said - self.shared_ratio)
+        if before is None or seen.preemptions < before:
+            return 0  # the first look, or the engine began anew
+        return seen.preemptions - before

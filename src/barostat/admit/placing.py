@@ -1,0 +1,72 @@
+"""Which replica a request fits on: where prompts that begin alike went, if there is room, else where most is free."""
+
+from __future__ import annotations
+
+from barostat.admit.held_forecast import ReplicaLedger
+from barostat.admit.ledger import Ledger
+from barostat.admit.reservation import Reservation
+from barostat.admit.rules import Rules
+
+_TRIED = 2
+_CLAIMED_RATIO = 0.5
+
+
+def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaLedger | None:
+    """The replica that the request fits on now, None where it fits on none. Nothing is admitted by this."""
+    request, z = one.request, ledger.margin.z
+    near = ledger.affinity.get(request.prefix_key) if request.prefix_key else None
+    ranked: list[tuple[float, str, ReplicaLedger]] = []
+    for name, replica in ledger.replicas.items():
+        if not replica.open or name in request.not_on or replica.waiting > 2 + len(replica.live) // 4:
+            continue
+        if len(replica.live) >= min(replica.pool.slots, rules.max_running or replica.pool.slots):
+            continue
+        load = -1.0 if name == near else (replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens
+        ranked.append((load, name, replica))
+    if len(ranked) > 1:
+        ranked.sort()
+    for _, _, replica in ranked[:_TRIED]:
+        budget = replica.budget(rules.kv_token_budget)
+        if replica is ledger.claimed and one is not ledger.blocked:
+            budget -= ledger.claim_tokens
+        if replica.fits(one, z, budget, at):
+            return replica
+    return None
+
+
+def claim(one: Reservation, ledger: Ledger) -> None:
+    """It is this one's turn and it fits nowhere: it lays claim to the replica where most is free."""
+    ledger.blocked = one
+    ledger.claim_tokens = 0.0
+    ledger.claimed = min(
+        (replica for replica in ledger.replicas.values() if replica.open and replica.name not in one.request.not_on),
+        key=lambda replica: replica.held_tokens / replica.pool.kv_tokens,
+        default=None,
+    )
+
+
+def came_free(replica: ReplicaLedger, tokens: float, ledger: Ledger) -> None:
+    """So many tokens came free there: half of them are the claim's, until it has what the blocked one needs."""
+    if replica is ledger.claimed and ledger.blocked is not None:
+        ledger.claim_tokens = min(ledger.blocked.charge, ledger.claim_tokens + _CLAIMED_RATIO * tokens)
+
+
+def admit(one: Reservation, replica: ReplicaLedger, ledger: Ledger, at: float) -> None:
+    """The request is on the replica."""
+    one.replica = replica
+    one.admitted_at = one.heard_at = at
+    replica.admit(one)
+    tenant = one.tenant
+    tenant.running += 1
+    tenant.running_tokens += one.charge
+    tenant.served(one.charge)
+    if one.request.prefix_key:
+        ledger.near(one.request.prefix_key, replica.name)
+
+
+def largest_pool_tokens(ledger: Ledger, rules: Rules) -> int:
+    """What the largest replica can hold for one request; 0 without a replica."""
+    most = 0
+    for replica in ledger.replicas.values():
+        most = max(most, replica.pool.kv_tokens)
+    return most if rules.kv_token_budget is None else min(most, rules.kv_token_budget)

@@ -1,0 +1,109 @@
+"""Whose turn it is: virtual token counters, so that tenants that wait are served tokens in proportion to their shares.
+
+    admitted: counter += (input + expected output) / share        ended: counter += (what it was - what was expected) / share
+    next is who waits and has the lowest counter; who begins to wait is lifted to four of its charges below the lowest of those that wait
+
+Bound: between two tenants that both wait the whole time and have something that fits, what they were served, each over its share, differs
+by at most twice the largest charge of one request over its share, plus what may pass a request that does not fit yet (`waiting.py`: as
+much as it needs itself, on its replica; elsewhere, until there is as much free there), plus how far the expected outputs of what runs
+are off. Of what it was idle a tenant keeps a credit of four charges, once: a tenant within its share that asks in small bursts would
+otherwise queue like the one that floods. None is lost by being served late.
+Source: Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024 (VTC), with the charge of the output moved to admission.
+
+Tokens per minute are a bucket that fills by a sixtieth each second and holds a quarter of a minute's: in any minute at most 1.25 times the
+limit is admitted (by what was expected; what was expected wrongly is settled when the answer ends), and a request larger than the bucket
+is admitted when the bucket is full.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from barostat.admit.reservation import Reservation
+from barostat.admit.rules import TenantRule
+
+_BURST_MINUTES = 0.25
+_PRIORITY_S = 1.0
+_PRIORITIES = 10
+
+
+class TenantLedger:
+    """One tenant. Mutable. `counter`: tokens over share. `running` requests are admitted, `waiting` wait, each with their charges."""
+
+    __slots__ = (
+        "_bucket", "_bucket_at", "_heap", "counter", "name", "queued_tokens", "rule", "running", "running_tokens", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, name: str, rule: TenantRule, at: float) -> None:
+        self.name = name
+        self.rule = rule
+        self.counter = 0.0
+        self.running = 0
+        self.running_tokens = 0.0
+        self.waiting = 0
+        self.queued_tokens = 0.0
+        self._heap: list[tuple[float, int, Reservation]] = []
+        self._bucket = (rule.tokens_per_minute or 0) * _BURST_MINUTES
+        self._bucket_at = at
+
+    def adopt(self, rule: TenantRule) -> None:
+        """The tenant's rule is this one from now on."""
+        before, self.rule = self.rule.tokens_per_minute, rule
+        most = (rule.tokens_per_minute or 0) * _BURST_MINUTES
+        self._bucket = most if not before else min(self._bucket, most)
+
+    def wait_for_tokens_s(self, charge: float, at: float) -> float:
+        """How long until the minute's tokens allow this charge: 0 for now."""
+        limit = self.rule.tokens_per_minute
+        if limit is None:
+            return 0.0
+        most = limit * _BURST_MINUTES
+        if at > self._bucket_at:
+            self._bucket = min(most, self._bucket + (at - self._bucket_at) * limit / 60)
+            self._bucket_at = at
+        return max(0.0, min(charge, most) - self._bucket) * 60 / limit
+
+    def spend(self, tokens: float) -> None:
+        """So many of the minute's tokens are taken (or given back, below 0)."""
+        if self.rule.tokens_per_minute is not None:
+            self._bucket = min(self._bucket - tokens, self.rule.tokens_per_minute * _BURST_MINUTES)
+
+    def served(self, tokens: float) -> None:
+        """The tenant was served so many tokens (fewer than thought, below 0)."""
+        self.counter += tokens / self.rule.share
+
+    @property
+    def at_its_limit(self) -> bool:
+        """True if as many run as may."""
+        return self.rule.max_concurrency is not None and self.running >= self.rule.max_concurrency
+
+    def put(self, one: Reservation) -> None:
+        """The request waits, in the order of arrival; each step of priority is worth a second of it, ten steps at most."""
+        steps = min(_PRIORITIES, max(-_PRIORITIES, one.request.priority))
+        heappush(self._heap, (one.request.at + steps * _PRIORITY_S, one.number, one))
+        one.waits = True
+        self.waiting += 1
+        self.queued_tokens += one.charge
+
+    def take(self, one: Reservation) -> None:
+        """The request does not wait any more: it is admitted, refused or gone."""
+        one.waits = False
+        self.waiting -= 1
+        self.queued_tokens -= one.charge
+        if not self.waiting:
+            self.queued_tokens = 0.0
+            self._heap.clear()
+        elif len(self._heap) > 2 * self.waiting + 8:
+            self._heap = [entry for entry in self._heap if entry[2].waits]
+            heapify(self._heap)
+
+    def first(self) -> Reservation | None:
+        """The first that waits, None if nothing does."""
+        heap = self._heap
+        while heap and not heap[0][2].waits:
+            heappop(heap)
+        return heap[0][2] if heap else None
+
+    def few(self, count: int) -> list[Reservation]:
+        """The first and some of those near to it, all waiting, at most so many."""
+        return [entry[2] for entry in self._heap[: 2 * count] if entry[2].waits][:count]

@@ -1,0 +1,20 @@
+"""Series of kube-state-metrics about the engines' pods: by the labels that select them, or by the pods that show vLLM's metrics."""
+
+from __future__ import annotations
+
+from barostat.alerts.terms import Terms
+from barostat.catalog import metric_names as vllm
+
+
+def of_engines(expression: str, terms: Terms) -> str:
+    """The expression for the engines' pods alone. `{labels}` in it stands for matchers, `{labels_and_X}` for matchers and X.
+
+    Where a pod is selected by name it need never have shown a metric: one that crashes at its start is told, too.
+    """
+    matchers = terms.matchers("namespace", "pod")
+    inside = matchers[1:-1]
+    filled = expression.replace("{labels}", matchers).replace("{labels_and_", "{" + (f"{inside}," if inside else ""))
+    if "pod" in terms.labels:
+        return filled
+    shown = f"count by (namespace, pod) (last_over_time({vllm.RUNNING[0]}{terms.matchers()}[{terms.span(3600.0)}]))"
+    return f"{filled} and on (namespace, pod) {shown}"

@@ -1,0 +1,50 @@
+"""The arguments of a command line that vLLM's own parser would refuse, so that the engine ends before it begins."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from barostat.catalog.vllm_flags import FLAGS, OTHER_LISTS, OTHER_SWITCHES, canonical_name, known_flag
+from barostat.core.version import EngineVersion
+from barostat.engines.vllm.command_line.words import CommandLine
+
+_NEAR = 0.85
+"""How much of a name has to agree for it to be a slip of the hand and no argument that our catalogue lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedArgument:
+    """One argument, as spelled with its value, and by its name. `because`: a sentence.
+
+    `sure`: False where the name is merely not in our catalogue, which is no complete list.
+    """
+
+    spelled: str
+    name: str
+    because: str
+    sure: bool
+
+
+def refused_arguments(given: CommandLine, version: EngineVersion) -> list[RefusedArgument]:
+    """Those that this version does not have, by the catalogue, and those that it does not know, in the order given."""
+    found = []
+    for setting in given.settings.values():
+        name = canonical_name(setting.name.partition(".")[0])
+        if name in FLAGS:
+            if known_flag(name, version) == "absent":
+                found.append(RefusedArgument(setting.spelled, name, _absent(name, version), True))
+        elif name not in OTHER_SWITCHES and name not in OTHER_LISTS:
+            near = difflib.get_close_matches(name, FLAGS, n=1, cutoff=_NEAR)
+            hint = f" (did you mean {FLAGS[near[0]].option}?)" if near else ""
+            option = "--" + setting.name.replace("_", "-") if not setting.name.startswith("-") else setting.name
+            found.append(RefusedArgument(setting.spelled, name, f"{option} is no argument of vLLM {version}{hint}", bool(near)))
+    return found
+
+
+def _absent(name: str, version: EngineVersion) -> str:
+    flag = FLAGS[name]
+    if flag.gone and version.at_least(flag.gone):
+        instead = f" ({flag.instead})" if flag.instead else ""
+        return f"{flag.option} does not exist since vLLM {flag.gone}{instead}: {version} refuses it"
+    return f"{flag.option} came with vLLM {flag.since}: {version} refuses it"

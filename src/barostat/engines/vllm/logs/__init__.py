@@ -1,0 +1,1 @@
+"""vLLM's log: lines to lives, settings and signals; and the twin's own lines."""

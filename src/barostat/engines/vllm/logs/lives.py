@@ -1,0 +1,270 @@
+"""One life of the engine while its log is being read: what was set, what happened, and what a later success outweighs.
+
+banner ... arguments ... configuration ... weights, pool, graphs ... ready ... statistics ... failure or SIGTERM
+`---------------- starting ----------------------------------------'
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from barostat.core.config import ConfigScalar, ConfigValue
+from barostat.engines.vllm.logs.lines import LogEvent, LoggedStep, StatsLine
+from barostat.engines.vllm.logs.rule import Phase, phase_of
+from barostat.engines.vllm.logs.text import QUOTED, quote
+
+STATS_KEPT = 4_000
+STEPS_KEPT = 20_000
+"""The latest step lines of each engine: some minutes of them, and enough for a pace."""
+_FRAMES_AFTER = 60
+"""Lines after an OOM within which a traceback still belongs to it: some printers put the message first."""
+
+# Failures that an engine which goes on generating has evidently survived.
+_SURVIVABLE = (
+    "gpu_oom",
+    "gpu_oom_serving",
+    "rpc_timeout",
+    "collective_timeout",
+    "gpu_program_error",
+    "shm_too_small",
+    "host_oom",
+    "unclassified_error",
+)
+_NEVER_OUTWEIGHED = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
+# What explains a broken collective better than the collective itself, and a dead engine in any case.
+_ROOTS = (
+    "gpu_oom",
+    "gpu_oom_startup",
+    "gpu_oom_graph_capture",
+    "gpu_oom_serving",
+    "shm_too_small",
+    "gpu_fault",
+    "gpu_program_error",
+    "host_oom",
+)
+
+
+class _Happened:
+    """All lines of one kind so far."""
+
+    __slots__ = ("count", "fields", "first_at", "last_at", "text", "weak")
+
+    def __init__(self, at: float) -> None:
+        self.count = 0
+        self.first_at = self.last_at = at
+        self.text = ""
+        self.fields: dict[str, str] = {}
+        self.weak = True
+
+    def event(self, kind: str) -> LogEvent:
+        return LogEvent(kind, self.count, self.first_at, self.last_at, quote(self.text), tuple(sorted(self.fields.items())))
+
+
+class Life:
+    """Everything that the current life has shown so far. Bounded: one entry per kind, a ring of statistics lines, a ring of frames."""
+
+    def __init__(self) -> None:
+        self.stage = -1
+        self.starter = ""
+        self.began_at: float | None = None
+        self.last_at: float | None = None
+        self.ready = 0
+        self.progressed = False
+        self.starting = False
+        self.capturing = False
+        self.settings: dict[str, ConfigValue] = {}
+        self.pools: dict[str, int] = {}
+        self.stats: deque[StatsLine] = deque(maxlen=STATS_KEPT)
+        self.stats_seen = 0
+        self.steps: dict[str, deque[LoggedStep]] = {}
+        self.frames: deque[str] = deque(maxlen=80)
+        self.outweighed: dict[str, _Happened] = {}
+        self._happened: dict[str, _Happened] = {}
+        self._open_oom: tuple[str, float, dict[str, str]] | None = None
+        self._open_left = 0
+        self._generating_lines = 0
+
+    # --- what the reader tells
+
+    def begins_anew(self, stage: int, starter: str) -> bool:
+        """True if a start line (0 banner, 1 arguments, 2 configuration) of this process belongs to a new life.
+
+        One start prints all three, and every data-parallel engine prints the last:
+        only a start that goes back, after something came of the one before, is a new life.
+        """
+        works = self.ready > 0 or self.stats_seen > 0
+        if stage > self.stage:
+            return works
+        if stage < self.stage:
+            return True
+        if stage == 2 and starter != self.starter:
+            return False
+        return works or self.failed or (stage < 2 and self.progressed)
+
+    def start(self, stage: int, starter: str, at: float | None) -> None:
+        """A start line was read."""
+        self.stage = max(stage, self.stage)
+        if stage == 2:
+            self.starter = starter
+        if self.began_at is None:
+            self.began_at = at
+
+    def set(self, found: dict[str, ConfigScalar], engine: str, text: str) -> None:
+        """Settings that a line told: the later value wins, of several ranks the scarcest pool and the heaviest weights."""
+        for name, value in found.items():
+            before = self.settings.get(name)
+            if before is not None and isinstance(value, int | float) and isinstance(before.value, int | float):
+                if name in ("available_kv_cache_memory_gib", "kv_cache_size_tokens", "kv_cache_max_concurrency"):
+                    value = min(value, before.value)
+                elif name in ("model_memory_gib", "graph_memory_gib"):
+                    value = max(value, before.value)
+            said = quote(text)
+            self.settings[name] = ConfigValue(value, "log", said if len(said) <= 120 else f"{said[:60]}... {name}={str(value)[:40]}")
+            if name in ("kv_cache_size_tokens", "available_kv_cache_memory_gib", "model_memory_gib", "num_gpu_blocks", "graph_memory_gib"):
+                self.progressed = True
+        if isinstance(tokens := found.get("kv_cache_size_tokens"), int):
+            self.pools[engine] = min(tokens, self.pools.get(engine, tokens))
+
+    def frame(self, text: str) -> None:
+        """A line of a traceback was read."""
+        self.frames.append(text[:200])
+        if self._open_oom is not None:
+            self._open_left -= 1
+            if phase := phase_of(text):
+                self._settle(phase)
+            elif self._open_left <= 0:
+                self._settle("")
+
+    def traceback_ends(self) -> None:
+        """A line that belongs to no traceback was read."""
+        self.frames.clear()
+        if self._open_oom is not None:
+            self._settle("")
+
+    def note(self, kind: str, text: str, at: float, fields: dict[str, str], *, weak: bool = False) -> None:
+        """A line of a kind was read."""
+        if kind == "gpu_oom":
+            self._oom(text, at, fields)
+            return
+        if kind == "shutdown" and weak and self.failed:
+            return  # the server goes down because the engine did
+        if (
+            kind in ("engine_dead", "collective_timeout", "unclassified_error")
+            and (weak or kind != "collective_timeout")
+            and "shutdown" in self._happened
+        ):
+            return  # ranks that miss each other while all are being told to stop
+        self._record(kind, text, at, fields, weak=weak)
+        if kind == "ready":
+            self.ready += 1
+            self._outweigh(kind for kind in list(self._happened) if kind not in _NEVER_OUTWEIGHED)
+
+    def note_stats(self, line: StatsLine) -> None:
+        """A statistics line was read. The second one that shows generation after a failure proves that the engine survived it."""
+        self.stats.append(line)
+        self.stats_seen += 1
+        self.progressed = True
+        if not self.failed:
+            return
+        if line.generation_tokens_per_s > 0:
+            self._generating_lines += 1
+            if self._generating_lines >= 3 and "engine_dead" not in self._happened:
+                self._outweigh(kind for kind in _SURVIVABLE if kind in self._happened)
+                self._generating_lines = 0
+
+    def note_step(self, step: LoggedStep) -> None:
+        """A step line was read. One that only keeps data-parallel engines in step is not kept."""
+        if step.context_tokens + step.generation_tokens > 0:
+            self.steps.setdefault(step.engine, deque(maxlen=STEPS_KEPT)).append(step)
+
+    @property
+    def failed(self) -> bool:
+        """True if anything but a notice has happened."""
+        return any(kind not in _NEVER_OUTWEIGHED for kind in self._happened)
+
+    def has(self, kind: str) -> bool:
+        """True if a line of this kind was read and nothing has outweighed it."""
+        return kind in self._happened
+
+    # --- what it comes to
+
+    def events(self) -> tuple[LogEvent, ...]:
+        """The events, what is only a consequence left out."""
+        if self._open_oom is not None:
+            self._settle("")
+        kept = []
+        for kind, happened in self._happened.items():
+            if happened.weak and kind == "collective_timeout" and any(root in self._happened for root in _ROOTS):
+                continue
+            if happened.weak and kind == "rpc_timeout" and self._waits_idle():
+                continue
+            if kind == "unclassified_error" and not self._unexplained():
+                continue
+            kept.append(happened.event(kind))
+        return tuple(kept)
+
+    def survived(self) -> tuple[LogEvent, ...]:
+        """Failures that a later success outweighs."""
+        return tuple(happened.event(kind) for kind, happened in self.outweighed.items())
+
+    def _waits_idle(self) -> bool:
+        # Workers of an idle engine wait for their next message and say so; so do workers while the first step compiles.
+        if self.stats:
+            last = self.stats[-1]
+            return last.running == 0 and last.waiting == 0
+        return self.ready > 0
+
+    def _unexplained(self) -> bool:
+        explained = any(kind not in _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error"} for kind in self._happened)
+        ended = "engine_dead" in self._happened or (self.ready == 0 and self.stats_seen == 0)
+        return ended and not explained and "shutdown" not in self._happened
+
+    def _oom(self, text: str, at: float, fields: dict[str, str]) -> None:
+        if self._open_oom is not None:
+            self._settle("")
+        phase = phase_of(text) or phase_of("\n".join(self.frames))
+        self._open_oom = (text, at, fields)
+        self._open_left = _FRAMES_AFTER
+        if phase:
+            self._settle(phase)
+
+    def _settle(self, phase: Phase) -> None:
+        assert self._open_oom is not None
+        text, at, fields = self._open_oom
+        self._open_oom = None
+        if phase == "startup" and self.ready and self.stats_seen:
+            phase = "serving"  # names such as _dummy_run also occur in the idle step of a data-parallel engine
+        elif not phase:
+            if before := next((kind for kind in self._happened if kind.startswith("gpu_oom_")), None):
+                self._record(before, text, at, fields, weak=True)  # the same error, printed once more on its way up
+                return
+            phase = self._phase_by_place(text)
+        if phase:
+            self._happened.pop("gpu_oom", None)
+        self._record(f"gpu_oom_{phase}" if phase else "gpu_oom", text, at, fields, weak=False)
+
+    def _phase_by_place(self, text: str) -> Phase:
+        if self.ready or self.stats_seen:
+            return "serving"
+        if self.progressed or self.starting or self.stage >= 0:
+            return "graph_capture" if self.capturing else "startup"
+        # the graphs are there already, and their capture wraps its own errors
+        return "serving" if "private pools (e.g., CUDA Graphs)" in text else ""
+
+    def _record(self, kind: str, text: str, at: float, fields: dict[str, str], *, weak: bool) -> None:
+        happened = self._happened.get(kind)
+        if happened is None:
+            happened = self._happened[kind] = _Happened(at)
+            self._generating_lines = 0
+        happened.count += 1
+        happened.last_at = at
+        if not weak or happened.weak:
+            happened.text = text[: 8 * QUOTED]
+            if fields:
+                happened.fields = fields
+        happened.weak = happened.weak and weak
+
+    def _outweigh(self, kinds: Iterable[str]) -> None:
+        for kind in kinds:
+            self.outweighed[kind] = self._happened.pop(kind)

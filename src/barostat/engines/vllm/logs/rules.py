@@ -1,0 +1,288 @@
+"""All rules in the order in which they are tried: the first that holds names the line."""
+
+from __future__ import annotations
+
+from barostat.engines.vllm.logs.rule import Rule, rule
+from barostat.engines.vllm.logs.rules_memory import MEMORY_RULES
+from barostat.engines.vllm.logs.rules_start import START_RULES
+
+_LIFE: tuple[Rule, ...] = (
+    rule(
+        "ready",
+        (
+            "startup complete",
+            "Uvicorn running",
+        ),
+        (
+            "Application startup complete",
+            "Uvicorn running on",
+        ),
+        "any",
+    ),
+    rule(
+        "shutdown",
+        (
+            "SIG",
+            "hutdown",
+            "hutting down",
+            "KeyboardInterrupt",
+            "eceived signal",
+        ),
+        (
+            r"(?i:received|got|caught|trigger\w*)\b.{0,40}\bSIG(?:TERM|INT)\b",
+            r"\bSIG(?:TERM|INT)\b (?:signal )?received",
+            r"[Rr]eceived signal (?:15|2)\b",
+            r"\[shutdown\] EngineCore: start mode",
+            "^KeyboardInterrupt",
+            "Received KeyboardInterrupt",
+            "Gracefully stopping",
+        ),
+        "any",
+        unless=(
+            "common causes",
+            "potential root causes",
+            "[Pp]lease ignore",
+            "This may be (?:due|because)",
+        ),
+    ),
+    rule(
+        "shutdown",
+        (
+            "hutting down",
+            "hutdown complete",
+            "Finished server",
+        ),
+        (
+            r"^Shutting down(?: FastAPI HTTP server)?\.?$",
+            "^Application shutdown complete",
+            "^Finished server process",
+        ),
+        "any",
+        weak=True,
+    ),
+)
+
+_DEVICE: tuple[Rule, ...] = (
+    rule(
+        "gpu_fault",
+        (
+            "ECC",
+            "bus",
+            "GPU is lost",
+            "not yet initialized",
+            "802",
+            "NOT_READY",
+            "ardware",
+            "fabric",
+            "Fabric",
+            "device handle",
+        ),
+        (
+            "uncorrectable ECC error",
+            "ECCUncorrectable",
+            "ECCNotCorrectable",
+            "fallen off the bus",
+            "GPU is lost",
+            "GPU_IS_LOST",
+            "(?:[Ee]rror:? ?802|system not yet initialized|SYSTEM_NOT_READY|SystemNotReady)",
+            "[Ff]abric ?[Mm]anager.{0,60}(?:not|fail|error)",
+            "Unable to determine the device handle",
+            "NVML_ERROR_GPU_IS_LOST",
+            "hardware stack error",
+        ),
+        "warning",
+    ),
+    rule(
+        "gpu_program_error",
+        (
+            "CUDA",
+            "HIP",
+            "cuda",
+            "hip",
+            "assert",
+            "illegal",
+            "misaligned",
+            "access fault",
+            "HSA_",
+            "GPU Hang",
+            "CUBLAS",
+        ),
+        (
+            "illegal memory access",
+            "device-side assert",
+            "(?i:unspecified launch failure)",
+            "illegal instruction was encountered",
+            "misaligned address",
+            "cudaErrorIllegalAddress",
+            "cudaErrorLaunchFailure",
+            "hipErrorIllegalAddress",
+            "hipErrorLaunchFailure",
+            "Memory access fault by GPU",
+            "HSA_STATUS_ERROR",
+            "GPU Hang",
+            "CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)",
+            (
+                "(?:CUDA|HIP) error: (?:invalid (?:argument|configuration|device function|resource handle)|operation not "
+                "(?:permitted|supported)|unknown error|the launch timed out)"
+            ),
+            r"cudaErrorInvalid\w+",
+        ),
+    ),
+    rule(
+        "collective_timeout",
+        (
+            "collective",
+            "NCCL",
+            "nccl",
+            "RCCL",
+            "imed out",
+            "imeout",
+            "endezvous",
+            "clients joined",
+            "onnectFullMesh",
+        ),
+        (
+            "[Cc]ollective operation timeout",
+            "collective timeout",
+            "Timeout at NCCL work",
+            "NCCL operations have failed or timed out",
+            (
+                r"(?:NCCL|RCCL|nccl|rccl|Gloo|gloo|TCPStore|[Rr]endezvous|process group|init_process_group|all_?reduce"
+                r"|[Bb]arrier)\b.{0,120}(?:[Tt]imed? ?out|TIMEOUT)"
+            ),
+            r"client socket has timed out|waitForInput: .{0,200}timed out|\[c10d\].{0,80}timed out",
+            "[Tt]imed out .{0,60}(?:process group|clients|rendezvous|NCCL|store|ranks)",
+            "RendezvousTimeoutError",
+            "connectFullMesh failed",
+        ),
+        "warning",
+    ),
+    rule(
+        "collective_timeout",
+        (
+            "NCCL",
+            "nccl",
+            "RCCL",
+            "DistBackendError",
+            "DistStoreError",
+            "DistNetworkError",
+            "rccl",
+            "oneCCL",
+        ),
+        (
+            r"\b(?:NCCL|RCCL) (?:WARN|ERROR|error|Error)\b",
+            r"nccl(?:Unhandled\w+|System|Internal|Remote)Error",
+            r"ncclInvalid\w+",
+            "Dist(?:Backend|Store|Network)Error",
+            "oneCCL.{0,40}(?:error|fail)",
+        ),
+        weak=True,
+        unless=(
+            "Watchdog",
+            "NCCL WARN (?:NET/IB : No device|MSCCL|Missing)",
+            "iommu",
+            "NUMA",
+        ),
+    ),
+    rule(
+        "rpc_timeout",
+        (
+            "imed out",
+            "imeout",
+        ),
+        (
+            r"RPC call to (?P<method>\S+) timed out",
+            "Engine iteration timed out",
+            r"(?:execute_model|sample_tokens|collective_rpc|step)\b.{0,60}timed out",
+            "[Tt]imed out (?:while )?waiting for (?:a )?(?:response|reply|result)s? from (?:the )?(?:worker|executor)",
+        ),
+    ),
+    rule(
+        "rpc_timeout",
+        ("block found in",),
+        (r"No available (?:shared memory broadcast )?block found in (?P<seconds>\d+) ?s",),
+        "any",
+        weak=True,
+    ),
+)
+
+_NOTICES: tuple[Rule, ...] = (
+    rule(
+        "requests_rejected",
+        (
+            "queue full",
+            "cannot accept new requests",
+            "token backlog",
+        ),
+        (
+            "[Rr]equest queue full",
+            "cannot accept new requests",
+            "prefill token backlog limit",
+        ),
+        "any",
+    ),
+    rule(
+        "swap_exhausted",
+        ("Error: Aborted",),
+        ("Aborted due to the lack of CPU swap space",),
+    ),
+    rule(
+        "preempted_v0",
+        ("preempted",),
+        (
+            (
+                r"Sequence group (?P<rid>\S+) is preempted by (?P<mode>\S+) mode(?:.*(?:total_num_cumulative_preemption"
+                r"|cumulative_preemption_cnt)=(?P<n>\d+))?"
+            ),
+        ),
+        "any",
+    ),
+)
+
+ENGINE_DEAD: Rule = rule(
+    "engine_dead",
+    (
+        "Engine",
+        "engine",
+        "Worker",
+        "worker",
+        "died",
+        "SEGV",
+        "egmentation",
+        "core dumped",
+        "Fatal Python",
+        "ActorDied",
+        "erminate called",
+        "ackground loop",
+    ),
+    (
+        "EngineCore encountered",
+        "Engine(?:Core)?DeadError",
+        "EngineCore failed to start",
+        "[Ee]ngine core initialization failed",
+        r"Engine core proc\w* \S+ died",
+        r"(?:[Ww]orker|WorkerProc|process|actor|proc|core)\b.{0,80}\bdied\b",
+        "WorkerProc initialization failed",
+        "[Ff]atal signal from worker",
+        "ActorDiedError",
+        "RayActorError",
+        "Engine loop is not running",
+        "Background loop (?:has errored|is (?:stopped|not running))",
+        "Engine process failed to start",
+        "Engine background task failed",
+        "MQLLMEngine is already dead",
+        "Engine core exited unexpectedly",
+        "engine core exited unexpectedly",
+        "Timed out waiting for engine core",
+        "SIGSEGV",
+        "[Ss]egmentation fault",
+        "core dumped",
+        "Fatal Python error",
+        "terminate called after",
+        "WorkerProc hit an exception",
+        "Failed core proc",
+    ),
+    "warning",
+)
+
+RULES: tuple[Rule, ...] = (*_LIFE, *MEMORY_RULES, *_DEVICE, *START_RULES, ENGINE_DEAD, *_NOTICES)

@@ -1,0 +1,192 @@
+"""Lines that mean: what was asked for cannot be started. Arguments, the port, the model, a setting."""
+
+from __future__ import annotations
+
+from barostat.engines.vllm.logs.rule import Rule, rule
+
+# A name that cannot be had is told before a value that is refused: "not supported" of a model architecture is about the model.
+START_RULES: tuple[Rule, ...] = (
+    rule(
+        "unknown_argument",
+        (
+            "argument",
+            "rror: ",
+            "invalid choice",
+            "No such option",
+        ),
+        (
+            "unrecognized arguments?:? (?P<args>.+)",
+            r"error: (?:argument (?P<arg>\S+?):|the following arguments are required|ambiguous option|unknown (?:option|argument))",
+            r"expected (?:one|at least one|\d+) arguments?\b",
+            "invalid choice: ",
+            r"argument --?[\w/-]+(?:/-\S+)?: ",
+            "No such option",
+            r"(?:Engine|AsyncEngine)Args(?:\.__init__\(\))?.{0,20}(?:unexpected|got an unexpected) keyword argument '(?P<keyword>\w+)'",
+            r"(?:vllm(?: serve)?|api_server(?:\.py)?|__main__\.py): error: ",
+        ),
+        starting=True,
+        unless=("custom all-?reduce",),
+    ),
+    rule(
+        "port_in_use",
+        (
+            "98]",
+            "in use",
+            "EADDRINUSE",
+            "98)",
+        ),
+        (
+            "[Aa]ddress (?:is )?already in use",
+            "EADDRINUSE",
+            r"\[?[Ee]rrno 98\b",
+            r"[Pp]ort \d+ is (?:already )?in use",
+            "Address in use",
+        ),
+        starting=True,
+    ),
+    rule(
+        "model_not_found",
+        (
+            "Error",
+            "rror",
+            "not a valid",
+            "does not appear",
+            "an't load",
+            "annot",
+            "ot found",
+            "not supported",
+            "No such file",
+            "not exist",
+            "gated",
+            "retriev",
+            "recognize",
+        ),
+        (
+            r"\b40[134] Client Error",
+            r"\b(?:Repository|Revision|Entry|LocalEntry)NotFoundError",
+            "GatedRepo(?:Error)?",
+            "gated repo",
+            "[Rr]epository [Nn]ot [Ff]ound",
+            "does not appear to have (?:a )?files? named",
+            (
+                "[Cc]an(?:'t|not) (?:load|find|access|locate) (?:the )?(?:configuration|config|tokenizer|model|gated|any model"
+                "|image processor|feature extractor)"
+            ),
+            "not a valid model identifier",
+            "is not a (?:local folder|valid (?:git )?identifier)",
+            "[Mm]odel architectures? .{0,120}(?:not supported|failed to be inspected)",
+            "Cannot find any model weights",
+            "Invalid repository ID",
+            "outgoing traffic has been disabled",
+            r"couldn't connect to .{0,40}(?:huggingface|hf\b)",
+            (
+                r"(?:huggingface\.co|hf-mirror|modelscope|cdn-lfs)\S*.{0,120}(?:[Tt]imed out|Max retries|[Ff]ailed to resolve"
+                r"|unreachable|refused|Forbidden|Unauthorized)"
+            ),
+            "MaxRetryError.{0,120}huggingface",
+            r"PermissionError at \S+ when downloading",
+            "Failed to resolve 'huggingface",
+            "Repo id must (?:be|use)",
+            r"[Nn]o such file or directory: .{0,200}(?:safetensors|\.json|\.bin|\.gguf|model|tokenizer)",
+            r"model type `?'?[\w.-]+'?`? but Transformers does not recognize",
+            "Transformers does not recognize this architecture",
+            "The model path .{0,120}does not exist",
+            "Error while deserializing header",
+            "SafetensorError",
+            "Error retrieving (?:file list|safetensors)",
+            "NoSuch(?:Bucket|Key)",
+            "ConnectTimeout.{0,80}huggingface",
+            "No (?:model|safetensors|weight) (?:weights )?files? (?:was |were )?found",
+            "Unrecognized model in",
+        ),
+        starting=True,
+        unless=(r"\.triton|torchinductor|\.cache/(?:vllm|flashinfer|torch)|: '?/(?:proc|sys|dev)/",),
+    ),
+    rule(
+        "invalid_config",
+        (
+            "rror",
+            "must be",
+            "divisible",
+            "validation",
+            "not supported",
+            "derived",
+            "invalid device ordinal",
+        ),
+        (
+            # A Service called `vllm` gives every pod of its namespace a VLLM_PORT of its own (service links).
+            r"VLLM_PORT .{0,80}appears to be a URI",
+            r"validation errors? for \w*(?:Config|Args)",
+            "is not divisible by",
+            "must be (?:evenly )?divisible by",
+            "greater than the derived max_model_len",
+            (
+                r"\b(?:ValueError|AssertionError|NotImplementedError|ValidationError): .{0,200}"
+                r"(?:compute capability|unsupported|[Nn]ot supported|must be|should be)"
+            ),
+            (
+                r"\b(?:ValueError|AssertionError|NotImplementedError|TypeError|RuntimeError|KeyError|ValidationError): .{0,200}"
+                r"(?:max_num_batched_tokens|max_num_seqs"
+                r"|gpu_memory_utilization|max_model_len|block_size|tensor[_ -]parallel|pipeline[_ -]parallel|data[_ -]parallel"
+                r"|expert[_ -]parallel|world[_ ]size|quantization|kv_cache_dtype|kv cache dtype|dtype|attention backend|speculative"
+                r"|lora_rank|rope_scaling|compilation[_ -]config|chunked prefill|prefix caching|trust_remote_code"
+                r"|distributed_executor_backend"
+                r"|swap_space|chat template|tool-call-parser|reasoning[_ -]parser)"
+            ),
+            "larger than the (?:total )?number of available GPUs",
+            "number of required GPUs exceeds",
+            "Bfloat16 is only supported on GPUs",
+            "No CUDA GPUs are available",
+            "CUDA error: invalid device ordinal",
+            "Failed to infer device type",
+            "Too large swap space",
+            "trust_remote_code=True",
+        ),
+        starting=True,
+    ),
+    rule(
+        "broken_install",
+        (
+            "ImportError",
+            "ModuleNotFoundError",
+            "shared librar",
+            "driver",
+            "Driver",
+            "no kernel image",
+            "unsupported toolchain",
+            "compiler",
+            "CUDA_HOME",
+            "nvcc",
+            "not compiled with CUDA",
+            "non supported HW",
+            "nvidia-container-cli",
+        ),
+        (
+            r"^(?:ImportError|ModuleNotFoundError): ",
+            "error while loading shared libraries",
+            "NVIDIA driver on your system is too old",
+            "CUDA driver version is insufficient",
+            "forward compatibility was attempted on non supported HW",
+            "unsupported display driver / cuda driver combination",
+            "[Dd]river/library version mismatch",
+            "no kernel image is available",
+            "PTX was compiled with an unsupported toolchain",
+            "not compiled with CUDA enabled",
+            "Failed to find C compiler",
+            r"[Cc]ould not find nvcc|nvcc\S*: (?:command )?not found",
+            "CUDA_HOME environment variable is not set",
+            "nvidia-container-cli: .{0,60}error",
+            "could not select device driver",
+        ),
+        starting=True,
+    ),
+    rule(
+        "unclassified_error",
+        ("not found", "Permission denied", "exec format", "No such file"),
+        (
+            r"(?:sh|bash|exec|entrypoint)\b.{0,80}(?:not found|Permission denied|exec format error|No such file or directory)",
+            "executable file not found",
+        ),
+        starting=True,
+    ),
+)

@@ -1,0 +1,176 @@
+"""One raw line of a log becomes the engine's own words: without colours, wrappers, prefixes; and what may be quoted of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from barostat.engines.vllm.logs.clock import OTHER, WRAPPER, Stamp, instant, local_stamp
+
+LONGEST = 32_768
+"""Characters of a line that are looked at. The longest line that says something, the resolved configuration, has about 6,000."""
+QUOTED = 400
+
+_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+_POD = re.compile(r"^\[pod/[^\]\s]+\]\s?")
+_COMPOSE = re.compile(r"^[\w.-]{1,60}\s+\| ")
+_CRI = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d))(?: (stdout|stderr) ([FP]))? ?")
+_ENGINE_STAMP = re.compile(
+    r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) (?:(\d\d)-(\d\d) )?(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?\]? ?"
+    r"(?:\[?[\w./<>-]+\.(?:py|rs):\d+\] ?)?"
+)
+_PROCESS = re.compile(r"\(([A-Za-z_][\w-]*)(?: (?:rank=\d+ )?pid=\d+)(?:, ?ip=[\d.:a-f]+)?(?: rank=\d+)?\) ?")
+_PROCESSES = re.compile(r"^(?:" + _PROCESS.pattern + r")+")
+_RANK = re.compile(r"^\[rank\d+\]:\s?")
+_TORCH = re.compile(r"^\[([IWEF])(\d{1,2})(\d\d) (\d\d):(\d\d):(\d\d)(?:\.\d+)? [^\]]*\] ?")
+_DATED = re.compile(r"^\[?(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,]\d+)?\]?:?\s?")
+_LEVEL = re.compile(r"^(?:\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?\b[:|\s-]*)")
+_ENGINE_INDEX = re.compile(r"(?:EngineCore|Engine|_)_?DP(\d+)|EngineCore_(\d+)")
+
+_SECRETS = re.compile(
+    r"(?i)\bhf_[A-Za-z0-9]{8,}|\bsk-[\w-]{8,}|\bBearer\s+\S+|\beyJ[\w-]{10,}\.[\w.-]+|\bAKIA[A-Z0-9]{12,}"
+    r"|(--[\w-]*(?:key|token|secret|password)(?:=|\s+))\S+"
+    r"|((?:api[_-]?key|\btoken|_token|[\w-]*secret|password|passwd|authorization)['\"]?\s*[=:]\s*\[?)(?:['\"][^'\"]*['\"]?|[\w.+/=-]{6,})"
+    r"|(://)[^/\s:@]+:[^/\s@]+@"
+)
+_PROMPT = re.compile(r"(?i)(['\"]?\b(?:prompt|messages|content|prompt_token_ids|text|input)['\"]?\s*[:=]\s*)(['\"\[{].*)")
+
+
+class Line(NamedTuple):
+    """One line in the engine's own words.
+
+    `level` is empty for a bare line; `engine` is the data-parallel index in its process prefix, or empty.
+    """
+
+    text: str
+    level: str
+    engine: str
+    process: str
+    stamp: Stamp | None
+
+
+def unwrap(raw: str) -> list[Line]:
+    """The lines inside one raw line: more than one where a JSON record carries a traceback.
+
+    Undone: colours, `kubectl --prefix` and `--timestamps`, CRI, Docker's json-file, JSON formatters, process prefixes, torch's and ray's
+    stamps.
+    Errors: none; what cannot be decoded stays as it is.
+    """
+    stamp: Stamp | None = None
+    level = ""
+    text = raw
+    for _ in range(3):
+        text = _POD.sub("", plain(text)) if text[:5] == "[pod/" else plain(text)
+        if found := _CRI.match(text):
+            at = instant(found[1])
+            stamp = Stamp(WRAPPER, at) if at is not None else stamp
+            text = text[found.end() :]
+        if text[:1] != "{":
+            break
+        inner = _record(text)
+        if inner is None:
+            break
+        text, found_level, found_stamp = inner
+        level = found_level or level
+        stamp = stamp or found_stamp
+    if "\n" in text:
+        return [_own_words(part, level, stamp) for part in text.split("\n") if part.strip()]
+    return [_own_words(text, level, stamp)]
+
+
+def plain(text: str) -> str:
+    """The text without terminal colours, NULs and line ends."""
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if "\0" in text:
+        text = text.replace("\0", "")
+    return text.strip("\r\n")
+
+
+def engine_index(process: str) -> str:
+    """The data-parallel index that a process name carries, or an empty text."""
+    found = _ENGINE_INDEX.search(process)
+    return (found[1] or found[2]) if found else ""
+
+
+@lru_cache(maxsize=64)  # every setting of one long line quotes that line
+def quote(text: str) -> str:
+    """The line fit to be shown: no prompt, no token or key, at most 300 characters."""
+    text = _PROMPT.sub(r"\1...", text.strip()[: 8 * QUOTED])
+    text = _SECRETS.sub(lambda found: (found[1] or found[2] or found[3] or "") + "***" + ("@" if found[3] else ""), text)
+    return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
+
+
+def _record(text: str) -> tuple[str, str, Stamp | None] | None:
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    message = next(
+        (record[key] for key in ("message", "msg", "log", "event", "textPayload", "MESSAGE") if isinstance(record.get(key), str)), None
+    )
+    if message is None:
+        return None
+    for key in ("exc_info", "exc_text", "exception", "stack_info", "traceback"):
+        if isinstance(record.get(key), str) and record[key] not in message:
+            message += "\n" + record[key]
+    level = next((record[key] for key in ("levelname", "level", "severity", "lvl") if isinstance(record.get(key), str)), "").upper()
+    stamp = None
+    for key in ("time", "timestamp", "asctime", "ts", "@timestamp", "created"):
+        value = record.get(key)
+        if isinstance(value, str) and (at := instant(value)) is not None:
+            stamp = Stamp(WRAPPER, at)
+        elif isinstance(value, str) and (short := re.match(r"(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)", value)):
+            month, day, hour, minute, second = (int(part) for part in short.groups())
+            stamp = local_stamp(month, day, hour, minute, second)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and 1e9 < value < 1e14:
+            stamp = Stamp(WRAPPER, value if value < 1e11 else value / 1000.0)
+        if stamp is not None:
+            break
+    process = record.get("processName")
+    pid = record.get("process")
+    if isinstance(process, str) and isinstance(pid, int) and process.isidentifier() and message[:1] != "(":
+        message = f"({process} pid={pid}) {message}"
+    return message.rstrip("\r\n")[:LONGEST], "WARNING" if level == "WARN" else level, stamp
+
+
+def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
+    text = text.rstrip("\r")
+    process = ""
+    if found := _ENGINE_STAMP.search(text, 0, 400):
+        month, day, hour, minute, second = found.group(2, 3, 4, 5, 6)
+        process = " ".join(part[1] for part in _PROCESS.finditer(text, 0, found.start())) if found.start() else ""
+        if stamp is None:
+            fraction = float("0." + found[7]) if found[7] else 0.0
+            if month:
+                stamp = local_stamp(int(month), int(day), int(hour), int(minute), int(second) + fraction)
+            else:
+                stamp = Stamp(2, int(hour) * 3600.0 + int(minute) * 60.0 + int(second) + fraction, day_known=False)
+        return Line(text[found.end() :], found[1], engine_index(process), process, stamp)
+    if text[:1] == "(" and (found := _PROCESSES.match(text)):
+        process = " ".join(part[1] for part in _PROCESS.finditer(found[0]))
+        text = text[found.end() :]
+    elif text[:1].islower() and (found := _COMPOSE.match(text)):
+        return _own_words(text[found.end() :], level, stamp)
+    if text[:5] == "[rank":
+        text = _RANK.sub("", text)
+    if text[:1] == "[" and (found := _TORCH.match(text)):
+        level = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "CRITICAL"}[found[1]]
+        stamp = stamp or _other_stamp(found)
+        text = text[found.end() :]
+    elif found := _DATED.match(text):
+        stamp = stamp or _other_stamp(found)
+        text = text[found.end() :]
+    if found := _LEVEL.match(text):
+        level = "WARNING" if found[1] == "WARN" else found[1]
+        text = text[found.end() :]
+    return Line(text, level, engine_index(process), process, stamp)
+
+
+def _other_stamp(found: re.Match[str]) -> Stamp | None:
+    month, day, hour, minute, second = (int(part) for part in found.groups()[1:])
+    return local_stamp(month, day, hour, minute, second, OTHER)

@@ -1,0 +1,1 @@
+"""vLLM's metrics: exposition text to signals, and the twin's own exposition."""

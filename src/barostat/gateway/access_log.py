@@ -1,0 +1,67 @@
+"""One line per request, without a word of a prompt or a key: written a few times a second, and never in the way of a request."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barostat.core.errors import InputError
+from barostat.gateway.messages.usage import Usage
+
+if TYPE_CHECKING:
+    from barostat.gateway.exchange import Exchange
+
+_LINES_HELD = 20_000
+_LINE = (  # every text in it is one of a short list, or a name from a file of ours: nothing needs an escape
+    b'{"at":%.3f,"method":"%b","route":"%b","status":%d,"tenant":"%b","replica":"%b","durationSeconds":%.6f,"firstByteSeconds":%.6f,'
+    b'"sentBytes":%d,"stream":%b,"inputTokens":%b,"outputTokens":%b}\n'
+)
+
+_Ended = tuple[float, bytes, str, int, str, str, float, float, int, bool, Usage]
+
+
+class AccessLog:
+    """What ended is gathered, and written on the tick; `dropped` counts those for which there was no room while the file took none."""
+
+    def __init__(self, path: str) -> None:
+        """`path`: a file to append to, "-" for standard error. Errors: InputError where it cannot be written."""
+        try:
+            self._file = 2 if path == "-" else os.open(Path(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o640)
+        except OSError as error:
+            raise InputError(error.strerror or str(error), path) from None
+        self._lines: list[_Ended] = []
+        self.dropped = 0
+
+    def note(self, exchange: Exchange, usage: Usage) -> None:
+        """The exchange has ended."""
+        if len(self._lines) >= _LINES_HELD:
+            self.dropped += 1
+            return
+        self._lines.append(
+            (
+                time.time(), exchange.head.method, exchange.route, exchange.status, exchange.tenant, exchange.served_by,
+                time.perf_counter() - exchange.began_at, exchange.first_byte_s,
+                0 if exchange.answer is None else exchange.answer.passed_bytes, exchange.stream, usage,
+            )
+        )  # fmt: skip
+
+    def flush(self, _: float = 0.0) -> None:
+        """What was gathered is written; a file that takes nothing loses the lines, not the requests."""
+        if self._lines:
+            text, self._lines = b"".join(map(_line, self._lines)), []
+            try:
+                while text:
+                    text = text[os.write(self._file, text) :]
+            except OSError:
+                self.dropped += text.count(b"\n")
+
+
+def _line(ended: _Ended) -> bytes:
+    at, method, route, status, tenant, replica, took_s, first_byte_s, passed_bytes, stream, (seen, made) = ended
+    return _LINE % (
+        at, method, route.encode(), status, tenant.encode(), replica.encode(), took_s, first_byte_s,
+        passed_bytes, b"true" if stream else b"false",
+        b"null" if seen is None else b"%d" % seen, b"null" if made is None else b"%d" % made,
+    )  # fmt: skip

@@ -1,0 +1,298 @@
+"""One client's connection: requests are read within bounds, answered in order, and a client that has gone is known at once.
+
+A request's head is made anew from what was understood of it (`request_head`); its body is kept until it is whole, because a decision needs
+it and because only what is still there can be sent again. While an answer is under way the connection is read on, up to the next whole
+request: that is how it is noticed that a client has gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import httptools
+
+from barostat.gateway.exchange import Exchange
+from barostat.gateway.messages.refusal_bodies import answer
+from barostat.gateway.messages.request_head import NOT_PASSED_ON, RequestHead
+from barostat.gateway.messages.routes import route_of
+
+if TYPE_CHECKING:
+    from barostat.gateway.state import Gateway
+
+_WRITE_AHEAD_BYTES = 256 << 10
+_LINGER_S = 2.0
+_DISCARDED_BYTES = 64 << 20
+
+
+class _Refuse(Exception):
+    """The parser is left: this request is answered without an engine, and the connection ends."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        self.answer = (status, reason, message)
+
+
+class ClientConnection(asyncio.Protocol):
+    """One connection from a client."""
+
+    __slots__ = (
+        "body",
+        "body_bytes",
+        "body_done",
+        "closing",
+        "current",
+        "deadline",
+        "discarded",
+        "gateway",
+        "head",
+        "head_bytes",
+        "parser",
+        "part",
+        "paused_at",
+        "pipeline",
+        "state",
+        "transport",
+    )  # fmt: skip
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.part = 0
+        self.transport: asyncio.Transport = None  # type: ignore[assignment]
+        self.parser = httptools.HttpRequestParser(self)
+        self.state = "idle"
+        self.deadline = 0.0
+        self.head = RequestHead()
+        self.head_bytes = 0
+        self.body: list[bytes] = []
+        self.body_bytes = 0
+        self.current: Exchange | None = None
+        self.pipeline: list[Exchange] = []
+        self.closing = False
+        self.discarded = 0
+        self.paused_at = 0.0
+
+    # -- the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client is there; one too many is told so."""
+        self.transport = transport  # type: ignore[assignment]
+        gateway = self.gateway
+        gateway.clients.add(self)
+        gateway.rounds.add(self)
+        self.deadline = gateway.rounds.now + gateway.bounds.idle_s
+        self.transport.set_write_buffer_limits(high=_WRITE_AHEAD_BYTES)
+        if len(gateway.clients) > gateway.bounds.connections:
+            self.refuse(503, "too-many-connections", "The gateway has too many connections.")
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes go through the parser, which calls the methods below."""
+        if self.closing:
+            self.discarded += len(data)
+            if self.discarded > _DISCARDED_BYTES:
+                self.transport.abort()
+            return
+        if self.state == "idle":
+            self._in("head", self.gateway.bounds.head_s)
+        if self.state == "head":
+            self.head_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._not_upgraded(data[upgrade.args[0] :])
+        except httptools.HttpParserCallbackError as error:
+            cause = error.__context__
+            if not isinstance(cause, _Refuse):
+                raise
+            self.refuse(*cause.answer)
+        except httptools.HttpParserError as error:
+            self.refuse(400, "bad-request", f"The request is not valid HTTP/1.1: {str(error)[:100]}.")
+        if self.state == "head" and self.head_bytes > self.gateway.bounds.head_bytes:
+            self.refuse(431, "head-too-large", "The request's head is too large.")
+
+    def _not_upgraded(self, rest: bytes) -> None:
+        """An upgrade is not made, as a server may choose; what follows is the next request."""
+        self.parser = httptools.HttpRequestParser(self)
+        if rest:
+            self.data_received(rest)
+
+    def eof_received(self) -> None:
+        """The client has closed its side: it is taken for gone, and the transport closes."""
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """Nothing is left of it: not at the engine, not in the ledger, not in memory."""
+        gateway = self.gateway
+        gateway.clients.discard(self)
+        gateway.rounds.remove(self)
+        self.closing = True
+        gateway.buffered_bytes -= self.body_bytes
+        self.body, self.body_bytes = [], 0
+        for waiting in self.pipeline:
+            waiting.forget()
+        self.pipeline = []
+        if self.current is not None:
+            exchange, self.current = self.current, None
+            exchange.client_gone()
+        self.parser = None  # type: ignore[assignment]  # it holds this object
+
+    def pause_writing(self) -> None:
+        """The client takes less than the engine gives: the engine is not read until it does."""
+        self.paused_at = self.gateway.rounds.now
+        if self.current is not None and self.current.upstream is not None:
+            self.current.upstream.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self.paused_at = 0.0
+        if self.current is not None and self.current.upstream is not None:
+            self.current.upstream.transport.resume_reading()
+
+    # -- the parser
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self.head = RequestHead()
+        self.body_done = False
+        if self.state != "head":
+            self.head_bytes = 0
+            self._in("head", self.gateway.bounds.head_s)
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of its target."""
+        self.head.target += url
+
+    def on_header(self, name: bytes, value: bytes | None) -> None:
+        """One field; those after the body (trailers) are not passed on."""
+        if self.state != "head":
+            return
+        lower = name.lower()
+        if lower in NOT_PASSED_ON:
+            self.head.understand(lower, value or b"")
+        else:
+            self.head.lines += (name, b": ", value or b"", b"\r\n")
+
+    def on_headers_complete(self) -> None:
+        """The head is whole: it may be refused before its body comes."""
+        head, parser, bounds = self.head, self.parser, self.gateway.bounds
+        head.method = parser.get_method()
+        head.http_1_0 = parser.get_http_version() == "1.0"
+        head.persistent = parser.should_keep_alive()
+        if head.fields > bounds.headers or sum(map(len, head.lines)) > bounds.head_bytes or len(head.target) > bounds.head_bytes:
+            raise _Refuse(431, "head-too-large", "The request's head is too large.")
+        if (wrong := head.wrong()) is not None:
+            raise _Refuse(*wrong)
+        if head.length > bounds.body_bytes:
+            raise _Refuse(413, "body-too-large", f"The request body is larger than {bounds.body_bytes} bytes.")
+        if head.expects_100 and (head.length > 0 or head.chunked) and self.current is None:
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self._in("body", bounds.body_s)
+
+    def on_body(self, data: bytes) -> None:
+        """A piece of its body, within the bounds of this body and of all together."""
+        gateway = self.gateway
+        self.body_bytes += len(data)
+        gateway.buffered_bytes += len(data)
+        if self.body_bytes > gateway.bounds.body_bytes:
+            raise _Refuse(413, "body-too-large", f"The request body is larger than {gateway.bounds.body_bytes} bytes.")
+        if gateway.buffered_bytes > gateway.bounds.buffered_bytes:
+            raise _Refuse(503, "too-many-bodies", "The gateway holds too many request bodies.")
+        self.body.append(data)
+
+    def on_message_complete(self) -> None:
+        """The request is whole: its turn comes when those before it are answered."""
+        if self.closing:
+            return
+        pieces = self.body
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self.body, self.body_bytes = [], 0
+        exchange = Exchange(self, self.head, body)
+        self._in("idle", self.gateway.bounds.idle_s)
+        self.head_bytes = 0
+        if self.current is None and not self.pipeline:
+            self.current = exchange
+            exchange.begin()
+        else:
+            self.pipeline.append(exchange)
+            if len(self.pipeline) > self.gateway.bounds.pipelined:
+                raise _Refuse(400, "too-many-pipelined", "Too many requests were sent without waiting for an answer.")
+            self.transport.pause_reading()
+
+    # -- what the exchange tells
+
+    def write(self, data: bytes) -> None:
+        """A part of the answer."""
+        self.transport.write(data)
+
+    def answered(self, *, keep: bool) -> None:
+        """The answer under way is complete; the next request has its turn, or the connection ends."""
+        self.current = None
+        if not keep or self.closing or self.gateway.draining:
+            self.end()
+        elif self.pipeline:
+            self._next()
+        else:
+            bounds = self.gateway.bounds
+            allowed_s = bounds.idle_s if self.state == "idle" else bounds.head_s if self.state == "head" else bounds.body_s
+            self.deadline = self.gateway.rounds.now + allowed_s
+
+    def _next(self) -> None:
+        self.current = self.pipeline.pop(0)
+        if not self.pipeline:
+            self.transport.resume_reading()
+        self.current.begin()
+
+    def end(self) -> None:
+        """What was written is sent, then the connection is closed."""
+        self.closing = True
+        for waiting in self.pipeline:
+            waiting.forget()
+        self.pipeline = []
+        if not self.transport.is_closing():
+            self.transport.close()
+
+    def cut(self) -> None:
+        """The answer broke off: the connection ends, so that the client can tell."""
+        self.closing = True
+        self.transport.abort()
+
+    def refuse(self, status: int, reason: str, message: str) -> None:
+        """An answer to what is no whole request; then nothing more is read but to let the answer arrive."""
+        if self.closing:
+            return
+        self.closing = True
+        gateway = self.gateway
+        gateway.metrics.refused(reason, "other")
+        gateway.metrics.answered("other", status)
+        if self.current is not None or self.pipeline:  # answers before this one are not complete: no place for another
+            self.transport.abort()
+            return
+        self.transport.write(answer(status, reason, message, route=route_of(self.head.target), close=True))
+        gateway.buffered_bytes -= self.body_bytes
+        self.body, self.body_bytes = [], 0
+        self.deadline = gateway.rounds.now + _LINGER_S
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.transport.close()
+
+    # -- time
+
+    def _in(self, state: str, for_s: float) -> None:
+        self.state = state
+        self.deadline = self.gateway.rounds.now + for_s
+
+    def look(self, now: float) -> None:
+        """Once a second: has anything here run out of time?"""
+        if self.paused_at and now - self.paused_at > self.gateway.bounds.stalled_s:
+            self.gateway.metrics.timed_out("client-stalled")
+            self.transport.abort()
+        elif self.closing:
+            if now > self.deadline + _LINGER_S:
+                self.transport.abort()
+        elif self.current is not None:
+            self.current.look(now)
+        elif now > self.deadline:
+            if self.state == "idle":
+                self.end()
+            else:
+                self.gateway.metrics.timed_out(self.state)
+                self.refuse(408, "request-time-out", f"The request's {self.state} did not arrive in time.")

@@ -1,0 +1,268 @@
+"""Where the pure decision (`admit`) meets the running gateway: asks, queue, returns, and the engines that are in rotation.
+
+The ledger belongs to this desk. Every reservation number that is given out comes back exactly once, through `returned`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from barostat.admit import gate
+from barostat.admit.asked import AskedRequest, CountedAs
+from barostat.admit.decision import Admitted, Decision, Queued, Refused
+from barostat.admit.gate import Ended
+from barostat.admit.ledger import Ledger
+from barostat.admit.replica_news import Observation, Pool
+from barostat.admit.request_limits import output_in_force, refused_at_sight
+from barostat.admit.rules import Rules, rules_of
+from barostat.core.limits import FailurePolicy, ServingLimits
+from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
+from barostat.gateway.messages.token_bound import TokenCounts
+from barostat.gateway.messages.usage import Usage
+from barostat.gateway.metrics import Metrics
+
+if TYPE_CHECKING:
+    from barostat.gateway.exact_count import ExactCount
+    from barostat.gateway.exchange import Exchange
+    from barostat.gateway.replica import Replica, Standing
+
+_POLICIES: dict[str, FailurePolicy] = {"maxInputTokens": "open", "kvTokenBudget": "open"}
+"""What happens while a limit's state cannot be had and the file does not say: a model that answers is worth more than a full account."""
+_HEARD_AT_ONCE = 256
+"""Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more often."""
+
+
+class Desk:
+    """The ledger, who waits on it (`waiting`) and who was admitted (`running`). `rules`: of the limits in force.
+
+    `soon`: does something when what is being done now is done.
+    """
+
+    def __init__(
+        self,
+        limits: ServingLimits,
+        replicas: Sequence[Replica],
+        metrics: Metrics,
+        clock: Callable[[], float],
+        soon: Callable[[Callable[[], None]], object],
+        *,
+        shadow: bool = False,
+    ) -> None:
+        self.metrics = metrics
+        self.clock = clock
+        self._soon = soon
+        self.shadow = shadow
+        self.replicas = {replica.name: replica for replica in replicas}
+        self.ledger = Ledger()
+        self.counts = TokenCounts()
+        self.counter: ExactCount | None = None
+        self.waiting: dict[int, Exchange] = {}
+        self.running: dict[int, Exchange] = {}
+        self._to_hear: Iterator[Exchange] = iter(())
+        self.pools: dict[str, Pool] = {}
+        self.adopt(limits)
+
+    def adopt(self, limits: ServingLimits) -> None:
+        """These limits are in force from now on."""
+        self.limits = limits
+        self.rules: Rules = rules_of(limits)
+        self.longest_input = self._find_longest_input()
+        self._policies = {**_POLICIES, **{name.rpartition(".")[2]: policy for name, policy in limits.spec.edge.failure_policy.items()}}
+
+    def opens(self, limit: str) -> bool:
+        """Requests pass while that limit's state cannot be had."""
+        return self._policies.get(limit, "closed") == "open"
+
+    # -- requests
+
+    def ask(self, exchange: Exchange, shape: Shape, exact_tokens: int | None = None) -> Decision:
+        """What becomes of the request now; what it will hold is known exactly, or as well as it is without a count."""
+        now = self.clock()
+        counted: CountedAs = "exact"
+        if exact_tokens is not None:
+            tokens = exact_tokens
+        else:
+            bound = shape.bound = self.counts.bound(shape)
+            tokens = shape.estimate = min(bound, self.counts.estimate(shape))
+            limit, each = self.longest_input, self.counts.each(shape, bound)
+            if limit is not None and each > limit and is_plain(exchange.body):
+                shape.plain = True
+                bound = shape.bound = self.counts.bound(shape)
+                each = self.counts.each(shape, bound)
+            if limit is not None and each > limit:
+                # Its length is not known to be allowed. Well below by the estimate is enough only at half the limit, and of one prompt.
+                if shape.prompts > 1 or 2 * tokens > limit:
+                    counted, tokens = "bound", max(bound, each * shape.prompts)
+                else:
+                    counted = "estimate"
+        request = AskedRequest(
+            at=exchange.asked_at or now,
+            input_tokens=tokens,
+            counted_as=counted,
+            output_limit=shape.output_limit if shape.route in GENERATING else 1,
+            tenant=exchange.tenant,
+            route=shape.route,
+            class_key="tools" if shape.tools else "",
+            least_output_tokens=shape.least_output_tokens,
+            prompts=shape.prompts,
+            sequences=shape.sequences,
+            priority=shape.priority,
+            prefix_key=shape.opening,
+            not_on=exchange.not_on,
+        )
+        exchange.asked_at = request.at
+        if self.pools:
+            decision, _ = gate.decide(request, self.ledger, self.rules, now)
+        else:
+            decision = self._unaccounted(exchange, request)
+        if type(decision) is Queued:
+            if self.shadow:
+                return self._in_shadow(exchange, "queued", decision.reservation)
+            self.waiting[decision.reservation] = exchange
+        elif type(decision) is Admitted:
+            if decision.reservation:
+                self.running[decision.reservation] = exchange
+        elif type(decision) is Refused and self.shadow:
+            return self._in_shadow(exchange, decision.reason, 0)
+        return decision
+
+    def _find_longest_input(self) -> int | None:
+        """Tokens of the longest input that could be allowed: the limit, or what the engines take."""
+        limit = self.rules.max_input_tokens
+        taken = [pool.longest_tokens for pool in self.pools.values() if pool.longest_tokens is not None]
+        longest = max(taken) - 1 if len(taken) == len(self.pools) and taken else None
+        if limit is None or longest is None:
+            return longest if limit is None else limit
+        return min(limit, longest)
+
+    def _in_shadow(self, exchange: Exchange, reason: str, reservation: int) -> Decision:
+        """What would have been refused or held back passes, outside the account."""
+        self.metrics.would_refuse(reason)
+        if reservation:
+            gate.returned(self.ledger, reservation, self.clock(), "unsent")
+        return self._passed(exchange)
+
+    def _unaccounted(self, exchange: Exchange, request: AskedRequest) -> Decision:
+        """No engine has told the size of its pool: the account cannot be kept, the limits of one request can."""
+        at_sight = refused_at_sight(request, self.rules, None)
+        if at_sight is not None:
+            return at_sight
+        if not self.shadow and not self.opens("kvTokenBudget"):
+            return Refused(503, "no-replica", "no engine has told the size of its KV pool yet", 1.0)
+        passed = self._passed(exchange)
+        self.metrics.count("unaccounted_total")
+        cap, capped, _ = output_in_force(request, self.rules, None)
+        return passed._replace(output_cap=cap, capped=capped) if isinstance(passed, Admitted) and not self.shadow else passed
+
+    def _passed(self, exchange: Exchange) -> Decision:
+        replica = self.any_replica(exchange.not_on)
+        if replica is None:
+            return Refused(503, "no-replica", "no engine can be reached", 1.0)
+        return Admitted(0, replica.name, None, False)
+
+    def count(self, exchange: Exchange) -> None:
+        """The request's input is counted exactly, then it is decided on again."""
+        assert self.counter is not None
+        self.counter.count(exchange)
+
+    def produced(self, exchange: Exchange) -> None:
+        """What the request has been answered so far is known to the forecast."""
+        shape = exchange.shape
+        assert shape is not None
+        each = exchange.produced // max(1, shape.sequences)
+        gate.produced(self.ledger, exchange.reservation, each, self.clock())
+
+    def returned(self, exchange: Exchange, ended: Ended, usage: Usage) -> None:
+        """The reservation has come back; what that makes room for has its turn."""
+        number, exchange.reservation = exchange.reservation, 0
+        self.waiting.pop(number, None)
+        self.running.pop(number, None)
+        shape = exchange.shape
+        assert shape is not None
+        output = usage.output_tokens if usage.output_tokens is not None else exchange.produced
+        each = -(-output // max(1, shape.sequences)) if ended != "unsent" else None
+        now = self.clock()
+        gate.returned(self.ledger, number, now, ended, usage.input_tokens, each)
+        if self.waiting:
+            self._follow(gate.due(self.ledger, self.rules, now))
+
+    def tick(self, now: float) -> None:
+        """It is heard how far streams are; who waited for too long is told so; who fits by now has its turn."""
+        self._hear()
+        for replica in self.replicas.values():
+            replica.close_old(now)
+        if self.waiting:
+            self._follow(gate.due(self.ledger, self.rules, self.clock()))
+
+    def _hear(self) -> None:
+        """What streams have produced is known to the forecast: what is a second old is far off at a quick engine."""
+        heard = tuple(islice(self._to_hear, _HEARD_AT_ONCE))
+        for exchange in heard:
+            if exchange.reservation and exchange.produced:
+                self.produced(exchange)
+        if len(heard) < _HEARD_AT_ONCE:
+            self._to_hear = iter(tuple(self.running.values()))
+
+    def _follow(self, decided: Sequence[Admitted | Refused]) -> None:
+        for decision in decided:
+            exchange = self.waiting.pop(decision.reservation, None)
+            if exchange is not None:
+                if type(decision) is Admitted:
+                    self.running[decision.reservation] = exchange
+                self.metrics.queue_seconds.observe(self.clock() - exchange.asked_at)
+                self._soon(partial(exchange.follow_if_here, decision))
+
+    # -- engines
+
+    def any_replica(self, not_on: Sequence[str]) -> Replica | None:
+        """The one in rotation with the fewest requests, None where there is none."""
+        best: Replica | None = None
+        for replica in self.replicas.values():
+            if replica.name not in not_on and replica.standing in ("up", "unknown") and (best is None or replica.active < best.active):
+                best = replica
+        return best
+
+    def unreachable(self, replica: Replica) -> None:
+        """It took no connection: out of rotation until it answers again."""
+        self.stands(replica, "unreachable")
+
+    def stands(self, replica: Replica, standing: Standing) -> None:
+        """How the replica is, from now on."""
+        if standing == replica.standing or replica.standing == "leaving":
+            return
+        replica.standing = standing
+        self.metrics.count("replica_changes_total", replica=replica.name, to=standing)
+        if replica.name in self.pools:
+            gate.draining(self.ledger, replica.name, standing != "up")
+
+    def joins(self, replica: Replica) -> None:
+        """An engine more: in rotation once it has answered."""
+        self.replicas[replica.name] = replica
+
+    def comes_back(self, replica: Replica) -> None:
+        """One that was leaving stays: in rotation once it has answered again."""
+        replica.standing = "unknown"
+        self.metrics.count("replica_changes_total", replica=replica.name, to="unknown")
+
+    def leaves(self, replica: Replica) -> None:
+        """The engine is no more; nothing is under way on it."""
+        self.replicas.pop(replica.name, None)
+        if self.pools.pop(replica.name, None) is not None:
+            gate.gone(self.ledger, replica.name, self.clock())
+            self.longest_input = self._find_longest_input()
+        replica.close()
+
+    def has_pool(self, replica: Replica, pool: Pool) -> None:
+        """An engine has told the size of its pool: from now on what it holds is accounted for."""
+        if self.pools.get(replica.name) != pool:
+            self.pools[replica.name] = pool
+            gate.joined(self.ledger, replica.name, pool, self.clock())
+            self.longest_input = self._find_longest_input()
+
+    def observed(self, replica: Replica, seen: Observation) -> None:
+        """An engine has told how full it is."""
+        if replica.name in self.pools:
+            gate.observed(self.ledger, replica.name, seen, self.clock())

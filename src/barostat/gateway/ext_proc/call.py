@@ -1,0 +1,319 @@
+"""One request as Envoy shows it, from its headers to the end of the call: decided as the embedded gateway decides, returned exactly once.
+
+request headers -> (key refused) answered at once
+                -> (nothing to decide) to an engine
+                -> request body -> asked -> to an engine, its body capped where that is the policy | answered at once | waits
+response headers, body where Envoy gives it -> what was produced, usage
+the call ends, however it ends -> the reservation is returned
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from envoy.extensions.filters.http.ext_proc.v3.processing_mode_pb2 import ProcessingMode
+from envoy.service.ext_proc.v3.external_processor_pb2 import HttpBody, HttpHeaders, ProcessingRequest, ProcessingResponse
+
+from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refused
+from barostat.admit.gate import Ended
+from barostat.gateway.ext_proc import messages
+from barostat.gateway.messages.output_cap import capped
+from barostat.gateway.messages.refusal_bodies import answer
+from barostat.gateway.messages.request_head import RequestHead
+from barostat.gateway.messages.routes import GENERATING, READ, Malformed, Route, Shape, route_of, shape_of
+from barostat.gateway.messages.tenants import bearer
+from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, usage_in
+
+if TYPE_CHECKING:
+    from barostat.gateway.exchange import Exchange
+    from barostat.gateway.ext_proc.server import ExternalProcessor
+
+_FULL_DUPLEX = ProcessingMode.FULL_DUPLEX_STREAMED
+
+
+class Call:
+    """One HTTP request within Envoy. To the desk, the count and the account it is what an `Exchange` is."""
+
+    def __init__(self, processor: ExternalProcessor) -> None:
+        self.processor = processor
+        self.gateway = processor.gateway
+        self.route: Route = "other"
+        self.head = RequestHead()
+        self.shape: Shape | None = None
+        self.body = b""
+        self.tenant = ""
+        self.credentials = b""
+        self.reservation = 0
+        self.shared_number = 0
+        self.not_on: tuple[str, ...] = ()
+        self.asked_at = 0.0
+        self.produced = 0
+        self.status = 0
+        self.served_by = ""
+        self.stream = False
+        self.passed_bytes = 0
+        self.began_at = time.perf_counter()
+        self.first_byte_s = 0.0
+        self.forwarded_at = 0.0
+        self.settled = False
+        self._pieces: list[bytes] = []
+        self._tail = b""
+        self._answered = False
+        self._shown = False
+        self._whole = False
+        self._full_duplex = self._full_duplex_answer = False
+        self._decided: asyncio.Future[Admitted | Refused | None] | None = None
+
+    @property
+    def as_exchange(self) -> Exchange:
+        """This call where an exchange is asked for: the desk uses what both have."""
+        return cast("Exchange", self)
+
+    async def take(self, message: ProcessingRequest) -> Sequence[ProcessingResponse]:
+        """What Envoy is told after this message; nothing where more is to come first."""
+        kind = message.WhichOneof("request")
+        if kind == "request_headers":
+            return self._headers(message)
+        if kind == "request_body":
+            return await self._request_body(message.request_body)
+        if kind == "response_headers":
+            return self._response_headers(message.response_headers)
+        if kind == "response_body":
+            return (self._response_body(message.response_body),)
+        if kind == "request_trailers":
+            return (messages.REQUEST_TRAILERS_PASS,)
+        return (messages.TRAILERS_PASS,)
+
+    # -- the request
+
+    def _headers(self, message: ProcessingRequest) -> Sequence[ProcessingResponse]:
+        self._full_duplex = message.protocol_config.request_body_mode == _FULL_DUPLEX
+        self._full_duplex_answer = message.protocol_config.response_body_mode == _FULL_DUPLEX
+        headers = messages.headers_of(message.request_headers)
+        head = self.head
+        head.method, head.target = headers.get(":method", b""), headers.get(":path", b"/")
+        head.authorization, head.x_api_key = headers.get("authorization", b""), headers.get("x-api-key", b"")
+        self.route = route_of(head.target)
+        gateway = self.gateway
+        if gateway.keys is not None:
+            tenant = gateway.keys.tenant_of(head.x_api_key or bearer(head.authorization))
+            if tenant is None:
+                return self._refuse(401, "unknown-key", "The API key is missing or not known here.")
+            self.tenant = tenant
+        self.credentials = gateway.engine_credentials or (b"" if gateway.keys is not None else head.credentials())
+        allowed = messages.allowed_endpoints(message)
+        if allowed is not None:
+            self.not_on = tuple(name for name, endpoint in self.processor.endpoints.items() if endpoint not in allowed)
+        if self.route in READ and head.method == b"POST" and not message.request_headers.end_of_stream:
+            return () if self._full_duplex else (messages.HEADERS_PASS,)
+        return self._unread()
+
+    def _unread(self) -> Sequence[ProcessingResponse]:
+        replica = self.gateway.desk.any_replica(self.not_on)
+        if replica is None:
+            return self._refuse(503, "no-replica", "No engine can be reached.", retry_after_s=1.0)
+        self._goes_to(replica.name)
+        headers, removed = self._credentials()
+        passed = messages.to_engine(self.processor.endpoints[replica.name], headers=headers, removed=removed, at_body=False)
+        self._answered = True
+        return (passed,)
+
+    async def _request_body(self, message: HttpBody) -> Sequence[ProcessingResponse]:
+        if self._answered:  # a path that is not read: its body only passes
+            return (
+                (*tuple(messages.streamed_body(message.body))[:-1], _streamed(message))
+                if self._full_duplex
+                else (messages.REQUEST_BODY_PASS,)
+            )
+        self._pieces.append(message.body)
+        if sum(map(len, self._pieces)) > self.gateway.bounds.body_bytes:
+            return self._refuse(413, "body-too-large", "The request body is larger than this gateway takes.")
+        if not message.end_of_stream:
+            return ()
+        self.body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        shape = shape_of(self.route, self.body)
+        if isinstance(shape, Malformed):
+            return self._refuse(400, "bad-request", shape.message, parameter=shape.parameter)
+        self.shape = shape
+        self.stream = shape.stream
+        gateway = self.gateway
+        gateway.metrics.asked(shape)
+        decision: Decision | None = gateway.desk.ask(self.as_exchange, shape)
+        if isinstance(decision, Queued | CountFirst):
+            self._decided = asyncio.get_running_loop().create_future()
+            self._wait(decision)
+            decision = await self._decided
+        if isinstance(decision, Admitted):
+            self.reservation = decision.reservation
+            return self._followed(await self._entered(decision))
+        if isinstance(decision, Refused):
+            return self._followed(decision)
+        return self._refuse(503, "input-not-counted", "The input is near the limit and cannot be counted now.", retry_after_s=2.0)
+
+    async def _entered(self, decision: Admitted) -> Admitted | Refused:
+        """The same decision where the gateways together have room for it too."""
+        shared = self.gateway.shared
+        if shared is None or not decision.reservation:
+            return decision
+        outcome = await shared.enter(decision)
+        if isinstance(outcome, Refused):
+            self._return("unsent", Usage(None, None))
+            return outcome
+        self.shared_number = outcome
+        return decision
+
+    def _wait(self, decision: Queued | CountFirst) -> None:
+        if isinstance(decision, Queued):
+            self.reservation = decision.reservation
+        else:
+            self.gateway.desk.count(self.as_exchange)
+
+    def follow_if_here(self, decision: Admitted | Refused) -> None:
+        """Its wait is over; if the call has ended by now, what it was given goes back."""
+        self.reservation = decision.reservation if isinstance(decision, Admitted) else 0
+        if self.settled:
+            self._return("unsent", Usage(None, None))
+        else:
+            self._tell(decision)
+
+    def counted(self, decision: Decision) -> None:
+        """Its input has been counted, and with that it was decided on again."""
+        if isinstance(decision, Queued):
+            self._wait(decision)
+        elif isinstance(decision, CountFirst):  # not after a count: nothing more is to be had
+            self.uncountable()
+        else:
+            self.reservation = decision.reservation if isinstance(decision, Admitted) else 0
+            self._tell(decision)
+
+    def uncountable(self) -> None:
+        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass then."""
+        self._tell(None)
+
+    def _tell(self, decision: Admitted | Refused | None) -> None:
+        if self._decided is not None and not self._decided.done():
+            self._decided.set_result(decision)
+
+    def _followed(self, decision: Admitted | Refused) -> Sequence[ProcessingResponse]:
+        if isinstance(decision, Refused):
+            self.reservation = 0  # what waited and is refused has nothing to return
+            sentence = f"{decision.message[:1].upper()}{decision.message[1:]}."
+            return self._refuse(decision.status, decision.reason, sentence, retry_after_s=decision.retry_after_s)
+        self.reservation = decision.reservation
+        shape = self.shape
+        assert shape is not None
+        body: bytes | None = None
+        extra: list[tuple[str, bytes]] = []
+        if decision.capped and decision.output_cap is not None and shape.route in GENERATING:
+            body = capped(shape.route, self.body, decision.output_cap)
+            extra.append(("x-barostat-output-cap", b"%d" % decision.output_cap))
+        self._goes_to(decision.replica)
+        self._answered = True
+        self.forwarded_at = self.gateway.desk.clock()
+        endpoint = self.processor.endpoints[decision.replica]
+        headers, removed = self._credentials()
+        headers = (*headers, *extra)
+        if not self._full_duplex:
+            if body is None and not headers:
+                return (messages.to_engine_unchanged(endpoint, removed, True),)
+            return (messages.to_engine(endpoint, headers=headers, removed=removed, body=body),)
+        if body is not None:
+            headers = (*headers, ("content-length", b"%d" % len(body)))
+        first = messages.to_engine(endpoint, headers=headers, removed=removed, at_body=False)
+        return (first, *messages.streamed_body(self.body if body is None else body))
+
+    def _goes_to(self, name: str) -> None:
+        self.served_by = name
+        self.gateway.desk.replicas[name].active += 1
+
+    def _credentials(self) -> tuple[tuple[tuple[str, bytes], ...], tuple[str, ...]]:
+        """Headers to set and to remove: the engines' own key for the client's, where there is one; a tenant's goes no further than here."""
+        own = self.gateway.engine_credentials
+        if own:
+            return (("authorization", own.partition(b": ")[2].strip()),), ("x-api-key",)
+        return (), ("authorization", "x-api-key") if self.gateway.keys is not None else ()
+
+    def _refuse(
+        self, status: int, reason: str, message: str, *, parameter: str | None = None, retry_after_s: float | None = None
+    ) -> Sequence[ProcessingResponse]:
+        self.gateway.metrics.refused(reason, self.route)
+        self.status = status
+        self._answered = True
+        whole = answer(status, reason, message, route=self.route, parameter=parameter, retry_after_s=retry_after_s)
+        return (messages.at_once(status, whole),)
+
+    # -- the answer
+
+    def _response_headers(self, message: HttpHeaders) -> Sequence[ProcessingResponse]:
+        headers = messages.headers_of(message)
+        self.status = int(headers.get(":status", b"0"))
+        self.first_byte_s = time.perf_counter() - self.began_at
+        self.stream = headers.get("content-type", b"").startswith(b"text/event-stream")
+        self._whole = message.end_of_stream
+        return (messages.RESPONSE_PASS,)
+
+    def _response_body(self, message: HttpBody) -> ProcessingResponse:
+        data = message.body
+        self._shown = True
+        self._whole = message.end_of_stream
+        self.passed_bytes += len(data)
+        if self.stream:
+            self.produced += data.count(b"data:")
+        self._tail = (self._tail + data)[-TAIL_BYTES:]
+        return messages.streamed_answer(message) if self._full_duplex_answer else messages.BODY_PASS
+
+    def look(self) -> None:
+        """Once a second: what it has produced is told, by the engine's pace where the answer is not shown."""
+        if not self.reservation or not self.forwarded_at or self.settled:
+            return
+        if not self._shown:
+            self.produced = self._by_pace()
+        if self.produced:
+            self.gateway.desk.produced(self.as_exchange)
+
+    def _by_pace(self) -> int:
+        for_s = time.perf_counter() - self.began_at - self.first_byte_s  # with what came before the answer, where its head is not shown
+        shape = self.shape
+        each = self.processor.pace_of(self.served_by).produced(for_s)
+        if shape is not None and shape.output_limit is not None:
+            each = min(each, shape.output_limit)
+        return each * (shape.sequences if shape is not None else 1)
+
+    # -- its end
+
+    def end(self, *, cut: bool = False) -> None:
+        """The call is over (`cut`: Envoy took it back). Exactly once: what was reserved is returned, and the request is counted."""
+        if self.settled:
+            return
+        self.settled = True
+        if self.served_by:
+            self.gateway.desk.replicas[self.served_by].active -= 1
+        if self._decided is not None and not self._decided.done():
+            self._decided.cancel()
+        good = self.status in (200, 0)  # 0: the answer's head is not shown
+        usage = usage_in(self._tail) if self._tail and good else Usage(None, None)
+        if not self._shown and good and self.forwarded_at:
+            self.produced = self._by_pace()
+        ended: Ended = "unsent" if not self.forwarded_at else "length" if at_its_limit(self._tail) else "stop"
+        # An answer of which nothing is known tells nothing of lengths.
+        if ended == "stop" and (cut or not good or (not self._whole if self._shown else not self.produced)):
+            ended = "cut"
+        self._return(ended, usage)
+        self.gateway.account(self.as_exchange, usage)
+
+    def _return(self, ended: Ended, usage: Usage) -> None:
+        self.gateway.leave(self.as_exchange)
+        if self.reservation:
+            self.gateway.desk.returned(self.as_exchange, ended, usage)
+
+
+def _streamed(message: HttpBody) -> ProcessingResponse:
+    """The last of the pieces, which ends the body only if the client's piece did."""
+    pieces = tuple(messages.streamed_body(message.body))
+    last = pieces[-1]
+    last.request_body.response.body_mutation.streamed_response.end_of_stream = message.end_of_stream
+    return last

@@ -1,0 +1,39 @@
+"""How fast each engine makes tokens for one sequence: what stands in for answers that Envoy does not show.
+
+tokens/s of one sequence = (generation tokens since the last look) / seconds / (sequences that run)
+"""
+
+from __future__ import annotations
+
+import re
+
+_GENERATED = re.compile(rb"^vllm:generation_tokens_total(?:\{[^\n]*\})?[ \t]+([0-9.eE+]+)", re.M)
+_RUNNING = re.compile(rb"^vllm:num_requests_running(?:\{[^\n]*\})?[ \t]+([0-9.eE+]+)", re.M)
+_WEIGHT = 0.3
+
+
+class Pace:
+    """One engine's. Mutable. `tokens_per_s` is None until the engine was seen at work."""
+
+    __slots__ = ("_at", "_generated", "_running", "tokens_per_s")
+
+    def __init__(self) -> None:
+        self.tokens_per_s: float | None = None
+        self._generated = 0.0
+        self._running = 0.0
+        self._at: float | None = None
+
+    def seen(self, page: bytes, at: float) -> None:
+        """The engine's /metrics said this at that time (seconds)."""
+        generated = sum(float(found) for found in _GENERATED.findall(page))
+        running = sum(float(found) for found in _RUNNING.findall(page))
+        if self._at is not None and at > self._at and generated > self._generated and running + self._running > 0:
+            sequences = (running + self._running) / 2
+            now = (generated - self._generated) / (at - self._at) / max(sequences, 1.0)
+            before = self.tokens_per_s
+            self.tokens_per_s = now if before is None else before + _WEIGHT * (now - before)
+        self._generated, self._running, self._at = generated, running, at
+
+    def produced(self, for_s: float) -> int:
+        """Tokens that one sequence has after so many seconds of its answer; 0 where nothing is known."""
+        return int(for_s * self.tokens_per_s) if self.tokens_per_s is not None else 0

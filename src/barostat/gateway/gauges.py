@@ -1,0 +1,44 @@
+"""What is measured when somebody looks: what is under way, what waits, and what the ledger holds for each engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barostat.gateway.state import Gateway
+
+Labelled = dict[str, dict[str, dict[str, float]]]
+
+
+def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
+    """Values by name, and by name, label and its value."""
+    desk, ledger = gateway.desk, gateway.desk.ledger
+    plain = {
+        "connections": len(gateway.clients),
+        "active_requests": sum(1 for client in tuple(gateway.clients) if client.current is not None),
+        "buffered_body_bytes": gateway.buffered_bytes,
+        "queued_requests": len(desk.waiting),
+        "reservations": len(ledger.reservations),
+        "draining": float(gateway.draining),
+        "shadow": float(desk.shadow),
+        "loop_late_seconds": gateway.rounds.late_s,
+        "input_bound_exceeded": desk.counts.exceeded,
+        "length_forecast_error_ratio": ledger.forecast_error,
+        "access_log_dropped": 0 if gateway.log is None else gateway.log.dropped,
+    }
+    labelled: Labelled = {
+        "replica_up": {"replica": {name: float(replica.standing == "up") for name, replica in desk.replicas.items()}},
+        "replica_active_requests": {"replica": {name: replica.active for name, replica in desk.replicas.items()}},
+        "replica_pool_tokens": {"replica": {name: one.pool.kv_tokens for name, one in ledger.replicas.items()}},
+        "replica_held_tokens": {"replica": {name: one.held_tokens for name, one in ledger.replicas.items()}},
+        "replica_forecast_peak_tokens": {"replica": {name: one.peak(ledger.margin.z) for name, one in ledger.replicas.items()}},
+        "replica_foreign_tokens": {"replica": {name: one.foreign_tokens for name, one in ledger.replicas.items()}},
+        "replica_shared_ratio": {"replica": {name: one.shared_ratio for name, one in ledger.replicas.items()}},
+        "tokens_per_body_byte": {"route": {str(route): ratio for route, ratio in desk.counts.per_byte.items()}},
+    }
+    tenants = {name: tenant for name, tenant in ledger.tenants.items() if name in desk.rules.tenants}
+    if tenants:
+        labelled["tenant_running_requests"] = {"tenant": {name: tenant.running for name, tenant in tenants.items()}}
+        labelled["tenant_waiting_requests"] = {"tenant": {name: tenant.waiting for name, tenant in tenants.items()}}
+    return plain, labelled

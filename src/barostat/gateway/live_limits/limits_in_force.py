@@ -1,0 +1,130 @@
+"""The limits that the gateway goes by: the file's, read again when it changes, and for a while what a lever has put in their place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from barostat.core.errors import InputError
+from barostat.core.limits import ServingLimits
+from barostat.gateway.live_limits.overrides import Fences, HeldByAnother, Override, asked_override, in_force
+from barostat.gateway.metrics import Metrics
+from barostat.io.input_files.limits_file import as_document, load
+
+_LOOK_EVERY_S = 2.0
+
+
+class LimitsInForce:
+    """Reads the file whole or not at all; a file that is wrong leaves the last right one in force, and that is said."""
+
+    def __init__(self, path: Path, metrics: Metrics, *, has_keys: bool = True) -> None:
+        """`has_keys`: tenants can be told apart. Errors: InputError where the file is wrong at the start."""
+        self.path = path
+        self.adopt: Callable[[ServingLimits, bool], None] | None = None
+        self._metrics = metrics
+        self._has_keys = has_keys
+        self._stamp = _stamp(path)
+        self.file = self._load()
+        self.override: Override | None = None
+        self._fences = Fences()
+        self._looked_at = 0.0
+
+    def limits(self, now: float) -> ServingLimits:
+        """What is in force now."""
+        try:
+            return in_force(self.file, self.override, now)
+        except InputError:  # a file that came after the override contradicts it: the file counts
+            return self.file
+
+    def reload(self, now: float) -> None:
+        """The file is read, and in force if it is right."""
+        self._stamp = _stamp(self.path)
+        try:
+            self.file = self._load()
+        except InputError as error:
+            self._metrics.count("limits_reloads_total", outcome="refused")
+            print(f"barostat gateway: {error}\nbarostat gateway: the limits before stay in force", file=sys.stderr, flush=True)
+            return
+        self._metrics.count("limits_reloads_total", outcome="taken")
+        print(f"barostat gateway: {self.path} is in force", file=sys.stderr, flush=True)
+        self._tell(now)
+
+    def _load(self) -> ServingLimits:
+        limits = load(self.path)
+        if limits.spec.tenants and not self._has_keys:
+            raise InputError("spec.tenants: tenants are told apart by their keys; say --keys FILE, or leave them out", str(self.path))
+        return limits
+
+    def tick(self, now: float) -> None:
+        """An override whose lease is over is gone; a file that has changed is read."""
+        if self.override is not None and now >= self.override.until:
+            print(
+                f"barostat gateway: the limits set by {self.override.holder} were not renewed: the file's again",
+                file=sys.stderr,
+                flush=True,
+            )
+            self.override = None
+            self._metrics.count("overrides_total", outcome="expired")
+            self._tell(now)
+        if now - self._looked_at >= _LOOK_EVERY_S:
+            self._looked_at = now
+            if (stamp := _stamp(self.path)) is not None and stamp != self._stamp:
+                self.reload(now)
+
+    def put(self, document: Any, now: float) -> Override:
+        """The override that is asked for is in force.
+
+        Errors: InputError where it is wrong, HeldByAnother where another holder's is in force.
+        """
+        asked = asked_override(document, now)
+        if refused := self._fences.refused(asked.holder, asked.epoch):
+            raise HeldByAnother(refused, "epoch")
+        held = self.override
+        if held is not None and held.holder != asked.holder and now < held.until:
+            raise HeldByAnother(f"the limits are held by {held.holder} for another {held.until - now:.0f} s", "holder")
+        in_force(self.file, asked, now)
+        self._fences.heard(asked.holder, asked.epoch, ended=False)
+        self.override = asked
+        if held is None or (held.holder, held.values, held.enforce) != (asked.holder, asked.values, asked.enforce):
+            self._metrics.count("overrides_total", outcome="set")
+            self._tell(now)
+        return asked
+
+    def take_back(self, now: float, holder: str = "", epoch: int = 0) -> None:
+        """No override is in force; `holder`: none of that one's, and none that its runs up to this one still have on their way.
+
+        Errors: HeldByAnother where a later run of the holder was heard.
+        """
+        if holder:
+            if (held := self.override) is not None and held.holder == holder and held.epoch > epoch:
+                raise HeldByAnother(f"run {epoch} of {holder} is over: run {held.epoch} goes on", "epoch")
+            self._fences.heard(holder, epoch, ended=True)
+        if self.override is not None and holder in ("", self.override.holder):
+            self.override = None
+            self._metrics.count("overrides_total", outcome="taken-back")
+            self._tell(now)
+
+    def document(self, now: float) -> dict[str, Any]:
+        """What is in force, and why, as JSON has it."""
+        held = self.override
+        lease: dict[str, Any] | None = None
+        if held is not None:
+            lease = {"holder": held.holder, "epoch": held.epoch, "limits": dict(held.values), "enforce": held.enforce}
+            lease["leaseSeconds"] = round(held.until - now, 3)
+        return {"limits": as_document(self.limits(now)), "file": self.path.name, "override": lease}
+
+    def _tell(self, now: float) -> None:
+        if self.adopt is not None:
+            held = self.override
+            self.adopt(self.limits(now), held is not None and held.enforce)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What tells one version of the file from another, None where it is not there (a mounted one is, for a moment, not)."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,61 @@
+"""What has passed of an answer: how much, about how many tokens, and the bytes at its beginning and end that may be needed again."""
+
+from __future__ import annotations
+
+from barostat.gateway.messages.usage import TAIL_BYTES
+
+_BYTES_PER_TOKEN = 5
+_JOINED_BYTES = 12
+_EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
+
+
+class AnswerSoFar:
+    """Mutable. `produced`: tokens of all sequences, as a stream's events tell; `first`: the beginning of a stream, its head included."""
+
+    __slots__ = ("_before_last", "_last", "_shortest", "first", "passed_bytes", "produced")
+
+    def __init__(self) -> None:
+        self.passed_bytes = 0
+        self.produced = 0
+        self.first = b""
+        self._shortest = 1 << 30
+        self._before_last = b""
+        self._last = b""
+
+    def note(self, data: bytes, stream: bool) -> None:
+        """These bytes have passed."""
+        self.passed_bytes += len(data)
+        self._before_last, self._last = self._last, data
+        if stream:
+            self._count(data)
+            if len(self.first) < TAIL_BYTES:
+                self.first += data
+
+    def _count(self, data: bytes) -> None:
+        """About how many tokens these events bring: one each, and what is longer than the shortest so far brings more (a busy engine
+        joins tokens). The last event of an answer is longer for other reasons."""
+        events = data.count(b"data:")
+        if events:
+            size = len(data)
+            if size < self._shortest * events:
+                self._shortest = size // events
+            self.produced += events
+            longer = size - events * self._shortest
+            if longer > _JOINED_BYTES and b'_reason":"' not in data and b'_reason": "' not in data:
+                self.produced += longer // _BYTES_PER_TOKEN
+
+    @property
+    def recent(self) -> bytes:
+        """What came last: at least one read, with the one before it."""
+        return self._before_last + self._last
+
+    @property
+    def tail(self) -> bytes:
+        """Its last bytes, where usage stands."""
+        last = self._last
+        return last[-TAIL_BYTES:] if len(last) >= TAIL_BYTES else self.recent[-TAIL_BYTES:]
+
+    @property
+    def at_an_events_end(self) -> bool:
+        """What has passed ends with an event, in a chunk of its own."""
+        return self.recent.endswith(_EVENT_ENDS)

@@ -1,0 +1,81 @@
+"""One parameter of a JSON body is set to a number; every other byte of it survives.
+
+The body is one that orjson has read as an object: the walk here only has to find its way, not to judge.
+"""
+
+from __future__ import annotations
+
+import re
+
+import orjson
+
+from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, WRITTEN_WHERE_ABSENT, Route
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_PLAIN = re.compile(rb"[^\s,}\]]+")
+_BRACKET_OR_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.S)
+
+
+def capped(route: Route, body: bytes, cap: int) -> bytes:
+    """The body with its output limit at `cap` at most: a larger or null one is replaced where it stands, an absent one put first."""
+    names = OUTPUT_PARAMETERS[route]
+    found = [(name, start, end, orjson.loads(body[start:end])) for name, start, end in _members(body) if name in names]
+    if found:
+        in_force = {name: value for name, _, _, value in found}  # of a name that stands twice the last counts
+        none_stated = all(value is None for value in in_force.values())
+        parts: list[bytes] = []
+        copied = 0
+        for _, start, end, value in found:
+            if none_stated if value is None else value > cap:
+                parts += (body[copied:start], b"%d" % cap)
+                copied = end
+        if parts:
+            return b"".join((*parts, body[copied:]))
+        return body
+    opening = body.index(b"{") + 1
+    separator = b"" if body[_end_of_space(body, opening)] == 125 else b", "
+    return b'%b"%b": %d%b%b' % (body[:opening], WRITTEN_WHERE_ABSENT[route].encode(), cap, separator, body[opening:])
+
+
+def _end_of_space(body: bytes, at: int) -> int:
+    found = _SPACE.match(body, at)
+    assert found is not None
+    return found.end()
+
+
+def _members(body: bytes) -> list[tuple[str, int, int]]:
+    """The members of the outermost object: name, and where its value begins and ends."""
+    found: list[tuple[str, int, int]] = []
+    at = _end_of_space(body, body.index(b"{") + 1)
+    while body[at] != 125:
+        key = _STRING.match(body, at)
+        assert key is not None
+        start = _end_of_space(body, body.index(b":", key.end()) + 1)
+        end = _end_of_value(body, start)
+        found.append((orjson.loads(key[0]), start, end))
+        at = _end_of_space(body, end)
+        if body[at] == 44:
+            at = _end_of_space(body, at + 1)
+    return found
+
+
+def _end_of_value(body: bytes, start: int) -> int:
+    first = body[start]
+    if first == 34:
+        found = _STRING.match(body, start)
+        assert found is not None
+        return found.end()
+    if first not in (123, 91):
+        plain = _PLAIN.match(body, start)
+        assert plain is not None
+        return plain.end()
+    depth = 0
+    for token in _BRACKET_OR_STRING.finditer(body, start):
+        if token[0] in b"{[":
+            depth += 1
+        elif token[0] in b"}]":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    raise AssertionError("an object that does not end")

@@ -1,0 +1,63 @@
+"""An answer of the gateway itself, in the words that the client library of its route understands, as whole HTTP bytes.
+
+OpenAI: {"error": {message, type, param, code}}; Anthropic: {"type": "error", "error": {type, message}}. Both libraries try again by
+themselves after 429 and 503 and wait as Retry-After says.
+"""
+
+from __future__ import annotations
+
+import math
+from http import HTTPStatus
+
+import orjson
+
+from barostat.gateway.messages.routes import Route
+
+_OPENAI = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+    431: "invalid_request_error",
+    501: "invalid_request_error",
+    502: "api_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+_ANTHROPIC = {**_OPENAI, 413: "request_too_large", 502: "api_error", 504: "api_error"}
+
+
+def answer(
+    status: int,
+    reason: str,
+    message: str,
+    *,
+    route: Route = "other",
+    parameter: str | None = None,
+    retry_after_s: float | None = None,
+    close: bool = False,
+    body_wanted: bool = True,
+) -> bytes:
+    """The whole response. `reason`: the name of what refused it, as `code` and in a header of its own."""
+    if route == "messages":
+        body = {"type": "error", "error": {"type": _ANTHROPIC.get(status, "api_error"), "message": message}}
+    else:
+        body = {"error": {"message": message, "type": _OPENAI.get(status, "api_error"), "param": parameter, "code": reason}}
+    extra = f"x-barostat-reason: {reason}\r\n"
+    if retry_after_s is not None:
+        extra += f"retry-after: {max(1, math.ceil(retry_after_s))}\r\n"
+    if status == 401:
+        extra += "www-authenticate: Bearer\r\n"
+    return plain_answer(status, orjson.dumps(body), "application/json", extra, close=close, body_wanted=body_wanted)
+
+
+def plain_answer(status: int, body: bytes, content_type: str, extra: str = "", *, close: bool = False, body_wanted: bool = True) -> bytes:
+    """The whole response with this body. `extra`: further header lines, each with its line end."""
+    head = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {content_type}\r\ncontent-length: {len(body)}\r\n"
+        f"{extra}{'connection: close' + chr(13) + chr(10) if close else ''}\r\n"
+    ).encode("latin-1")
+    return head + body if body_wanted else head

@@ -1,0 +1,112 @@
+"""The head of a request: understood field by field, and written anew for the engine, so that both read the same request.
+
+What concerns only the connection to the client is left out (RFC 9110, section 7.6.1), the length is that of the body which was received,
+and a head that two readers could take for two requests is refused: two lengths, a length beside a transfer encoding, an encoding other than
+chunked.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TARGET = re.compile(rb"/(?:[!-.0-~][!-~]*)?")
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization", b"te", b"trailer",
+        b"transfer-encoding", b"upgrade", b"http2-settings", b"expect", b"content-length", b"host",
+    }
+)  # fmt: skip
+NOT_PASSED_ON = _HOP_BY_HOP | {b"authorization", b"x-api-key"}
+"""Fields that are understood (`understand`) and not copied."""
+_METHODS = frozenset({b"GET", b"POST", b"PUT", b"DELETE", b"PATCH", b"HEAD", b"OPTIONS"})
+
+
+class RequestHead:
+    """One head. `lines`: the fields that are passed on, in pieces. `key`: the raw credentials of the client."""
+
+    __slots__ = (
+        "authorization", "chunked", "encodings", "expects_100", "hosts", "http_1_0", "length", "lengths", "lines", "method",
+        "named", "persistent", "target", "understood", "x_api_key",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.method = b""
+        self.target = b""
+        self.lines: list[bytes] = []
+        self.understood = 0
+        self.length = 0
+        self.lengths = 0
+        self.encodings = 0
+        self.hosts = 0
+        self.chunked = False
+        self.expects_100 = False
+        self.http_1_0 = False
+        self.persistent = True
+        self.named: set[bytes] | None = None
+        self.authorization = b""
+        self.x_api_key = b""
+
+    def understand(self, name: bytes, value: bytes) -> None:
+        """One more field of those that are not copied. `name` in lower case."""
+        self.understood += 1
+        if name == b"authorization":
+            self.authorization = value
+        elif name == b"x-api-key":
+            self.x_api_key = value
+        else:
+            self._of_the_connection(name, value)
+
+    @property
+    def fields(self) -> int:
+        """How many there are."""
+        return self.understood + len(self.lines) // 4
+
+    def _of_the_connection(self, name: bytes, value: bytes) -> None:
+        if name == b"content-length":
+            self.lengths += 1
+            self.length = int(value) if value.isdigit() and len(value) < 19 else -1
+        elif name == b"transfer-encoding":
+            self.encodings += 1
+            self.chunked = value.strip().lower() == b"chunked"
+        elif name == b"connection":
+            named = {word.strip().lower() for word in value.split(b",")} - {b"close", b"keep-alive", b"upgrade", b""}
+            if named:
+                self.named = (self.named or set()) | named
+        elif name == b"expect":
+            self.expects_100 = value.strip().lower() == b"100-continue"
+        elif name == b"host":
+            self.hosts += 1
+
+    def wrong(self) -> tuple[int, str, str] | None:
+        """Why this head is refused: status, reason and sentence; None where it may pass."""
+        if self.lengths and self.encodings:
+            return 400, "bad-request", "Both Content-Length and Transfer-Encoding are given."
+        if self.lengths > 1 or self.length < 0:
+            return 400, "bad-request", "Content-Length is not one number."
+        if self.encodings and (self.encodings > 1 or not self.chunked or self.http_1_0):
+            return 501, "bad-request", "Only the transfer encoding chunked is understood."
+        if self.method not in _METHODS:
+            return 501, "method-unknown", "This method is not passed on."
+        if _TARGET.fullmatch(self.target) is None:
+            return 400, "bad-request", "The request target is not a path."
+        if self.hosts != 1 and not (self.http_1_0 and self.hosts == 0):
+            return 400, "bad-request", "Exactly one Host is needed."
+        return None
+
+    def credentials(self) -> bytes:
+        """The client's own credentials as lines, for an engine that asks for them itself."""
+        lines = b""
+        if self.authorization:
+            lines = b"authorization: %b\r\n" % self.authorization
+        if self.x_api_key:
+            lines += b"x-api-key: %b\r\n" % self.x_api_key
+        return lines
+
+    def written(self, host: bytes, credentials: bytes, body_bytes: int, prefix: bytes = b"") -> bytes:
+        """The head as the engine gets it. `host`: the engine's, `credentials`: whole lines, `prefix`: put before the target."""
+        lines = self.lines
+        if self.named:
+            lines = [piece for at in range(0, len(lines), 4) if lines[at].lower() not in self.named for piece in lines[at : at + 4]]
+        first = b"%b %b%b HTTP/1.%d\r\nhost: %b\r\n" % (self.method, prefix, self.target, 0 if self.http_1_0 else 1, host)
+        length = b"content-length: %d\r\n" % body_bytes if body_bytes or self.lengths or self.chunked else b""
+        return b"".join((first, *lines, credentials, length, b"\r\n"))

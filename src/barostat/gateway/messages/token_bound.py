@@ -1,0 +1,89 @@
+"""How many tokens a body can be at most, and how many it will be: a bound for nothing, and an estimate that this traffic has taught.
+
+The bound is the number of bytes of the JSON body, plus what a chat template adds. Why that is one: a tokenizer whose smallest tokens are
+bytes (byte-level BPE as of GPT, Llama 3, Qwen, DeepSeek; SentencePiece with byte fallback as of Llama 2, Gemma, Mistral) makes each token
+from at least one byte of the text, so a text has at most as many tokens as UTF-8 bytes; JSON never writes a text with fewer bytes than it
+has. Three things add tokens. The template, for each message (about 5; the JSON around a message is longer than that) and once (a preamble,
+the generation prompt, the preamble for tools; tools are written with indentation by some). A normaliser: NFC, as Qwen has it, makes UTF-8
+at most three times as long (Unicode Annex 15), and only of what is not ASCII; NFKC can do more, and no byte-level tokenizer of a chat
+model that vLLM serves uses it. And images, audio and video, which are not text: a constant each. A `usage` above the bound raises what is
+added once, and is counted.
+
+The estimate is the tokens per byte that `usage` told lately, by route, times the bytes.
+"""
+
+from __future__ import annotations
+
+from barostat.gateway.messages.routes import Route, Shape
+
+PREAMBLE_TOKENS = 96
+TOOLS_PREAMBLE_TOKENS = 512
+MESSAGE_TOKENS = 4
+MEDIA_TOKENS = 2048
+TOOLS_INDENTED = 2
+NORMALISED = 3
+_FIRST_TOKENS_PER_BYTE = 0.25
+_WEIGHT = 0.02
+_FIRST_SAMPLES = 50
+_ALL_OF_FIRST = 500
+_THEN_EVERY = 8
+
+
+class TokenCounts:
+    """The bound and the estimate, and what `usage` has taught about both."""
+
+    __slots__ = ("added_tokens", "exceeded", "per_byte", "samples", "spread")
+
+    def __init__(self) -> None:
+        self.per_byte: dict[Route, float] = {}
+        self.spread: dict[Route, float] = {}
+        self.samples: dict[Route, int] = {}
+        self.added_tokens = 0
+        self.exceeded = 0
+
+    def bound(self, shape: Shape) -> int:
+        """Never below the truth, for the tokenizers above. Tighter where the shape is known to be plain."""
+        if shape.prompt_ids:
+            return shape.prompt_ids + 2 * shape.prompts
+        text = shape.text_bytes if shape.plain else NORMALISED * shape.text_bytes
+        tokens = text + PREAMBLE_TOKENS + MESSAGE_TOKENS * shape.messages + self.added_tokens
+        if shape.media:
+            tokens += MEDIA_TOKENS * shape.media
+        if shape.tools:
+            tokens += (TOOLS_INDENTED - 1) * text + TOOLS_PREAMBLE_TOKENS
+        return tokens
+
+    def each(self, shape: Shape, bound: int) -> int:
+        """Never below the longest of its prompts. `bound`: that of all together."""
+        if shape.prompts == 1:
+            return bound
+        if shape.prompt_ids:
+            return shape.longest + 2
+        return (shape.longest if shape.plain else NORMALISED * shape.longest) + PREAMBLE_TOKENS + self.added_tokens
+
+    def estimate(self, shape: Shape) -> int:
+        """What it will be, as far as this traffic tells: the mean."""
+        if shape.prompt_ids:
+            return shape.prompt_ids
+        guess = int(shape.text_bytes * self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE)) + MEDIA_TOKENS * shape.media
+        return guess + 1
+
+    def learn(self, shape: Shape, prompt_tokens: int) -> None:
+        """`usage` said how many tokens this one was."""
+        if shape.prompt_ids or shape.text_bytes <= 0 or prompt_tokens <= 0:
+            return
+        if (above := prompt_tokens - (shape.bound or self.bound(shape))) > 0:
+            self.exceeded += 1
+            self.added_tokens = min(self.added_tokens + above, 1 << 16)
+        if shape.media:
+            return
+        route = shape.route
+        seen = self.samples.get(route, 0) + 1
+        self.samples[route] = seen
+        if seen > _ALL_OF_FIRST and seen % _THEN_EVERY:
+            return
+        ratio = prompt_tokens / shape.text_bytes
+        before = self.per_byte.get(route, ratio)
+        weight = max(_WEIGHT, 1.0 / min(seen, _FIRST_SAMPLES))
+        self.per_byte[route] = before + weight * (ratio - before)
+        self.spread[route] = (1 - weight) * self.spread.get(route, 0.0) + weight * abs(ratio - before)

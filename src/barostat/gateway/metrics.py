@@ -1,0 +1,136 @@
+"""The gateway's own metrics: counts and histograms with labels of few values, and the text that Prometheus reads.
+
+Labels are routes, reasons, statuses, replicas and listed tenants: none is made from what a client sends.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+
+from barostat.gateway.messages.routes import Shape
+
+PREFIX = "barostat_gateway_"
+_TOKENS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5)
+
+
+class Histogram:
+    """Counts by upper bound. `observe` takes one more value, and is cheap: it is counted at the next `fold`."""
+
+    __slots__ = ("_fresh", "bounds", "counts", "observe", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+        self._fresh: list[float] = []
+        self.observe: Callable[[float], None] = self._fresh.append
+
+    def fold(self) -> None:
+        """What was observed is counted."""
+        fresh = self._fresh
+        if fresh:
+            self.total += sum(fresh)
+            for value in fresh:
+                self.counts[bisect_left(self.bounds, value)] += 1
+            fresh.clear()
+
+    def lines(self, name: str) -> Iterable[str]:
+        """Its samples."""
+        self.fold()
+        below = 0
+        for bound, count in zip((*(f"{bound:g}" for bound in self.bounds), "+Inf"), self.counts, strict=True):
+            below += count
+            yield f'{name}_bucket{{le="{bound}"}} {below}'
+        yield f"{name}_sum {self.total:.9g}"
+        yield f"{name}_count {below}"
+
+
+class Metrics:
+    """What has happened since the gateway started."""
+
+    def __init__(self) -> None:
+        self.counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        self._requests: dict[tuple[str, int], int] = {}
+        self.prompt_tokens = Histogram(_TOKENS)
+        self.output_limit_tokens = Histogram(_TOKENS)
+        self.output_tokens = Histogram(_TOKENS)
+        self.queue_seconds = Histogram(_SECONDS)
+        self.first_byte_seconds = Histogram(_SECONDS)
+        self.request_seconds = Histogram(_SECONDS)
+        self.estimate_error_ratio = Histogram(_RATIOS)
+        self._histograms = {name: found for name, found in vars(self).items() if isinstance(found, Histogram)}
+
+    def fold(self, _: float = 0.0) -> None:
+        """What was observed is counted: on each tick, so that it does not pile up."""
+        for histogram in self._histograms.values():
+            histogram.fold()
+
+    def count(self, name: str, by: float = 1, **labels: str) -> None:
+        """A counter goes up."""
+        key = (name, tuple(labels.items()))
+        self.counters[key] = self.counters.get(key, 0) + by
+
+    def answered(self, route: str, status: int) -> None:
+        """A request has ended with this status (499: the client left before there was one)."""
+        key = (route, status)
+        self._requests[key] = self._requests.get(key, 0) + 1
+
+    def asked(self, shape: Shape) -> None:
+        """A request that was understood has come in."""
+        if shape.output_limit is None:
+            self.count("no_output_limit_total")
+        else:
+            self.output_limit_tokens.observe(shape.output_limit)
+
+    def refused(self, reason: str, route: str) -> None:
+        """The gateway itself has answered no."""
+        self.count("refusals_total", reason=reason, route=route)
+
+    def would_refuse(self, reason: str) -> None:
+        """In shadow: it would have answered no."""
+        self.count("shadow_refusals_total", reason=reason)
+
+    def retried(self) -> None:
+        """A request was sent again, nothing of it having been answered."""
+        self.count("retries_total")
+
+    def engine_failed(self, kind: str) -> None:
+        """An engine broke off, answered what is no HTTP, or was silent."""
+        self.count("engine_failures_total", kind=kind)
+
+    def client_gone(self) -> None:
+        """A client left before its answer was complete."""
+        self.count("clients_gone_total")
+
+    def timed_out(self, what: str) -> None:
+        """A client was too slow."""
+        self.count("client_time_outs_total", what=what)
+
+    def stream_ended(self) -> None:
+        """A stream was given its final event by the gateway."""
+        self.count("streams_ended_total")
+
+    def page(self, gauges: Mapping[str, float], labelled: Mapping[str, Mapping[str, Mapping[str, float]]]) -> bytes:
+        """The text for Prometheus. `gauges`: value by name; `labelled`: name -> label -> value of the label -> value."""
+        lines: list[str] = [f"# TYPE {PREFIX}requests_total counter"]
+        for (route, status), seen in sorted(self._requests.items()):
+            lines.append(f'{PREFIX}requests_total{{route="{route}",code="{status}"}} {seen}')
+        named = ""
+        for (name, labels), value in sorted(self.counters.items()):
+            if name != named:
+                lines.append(f"# TYPE {PREFIX}{name} counter")
+                named = name
+            inside = ",".join(f'{label}="{said}"' for label, said in labels)
+            lines.append(f"{PREFIX}{name}{f'{{{inside}}}' if inside else ''} {value:g}")
+        for name, histogram in self._histograms.items():
+            lines += [f"# TYPE {PREFIX}{name} histogram", *histogram.lines(PREFIX + name)]
+        for name, value in gauges.items():
+            lines += [f"# TYPE {PREFIX}{name} gauge", f"{PREFIX}{name} {value:.9g}"]
+        for name, by_label in labelled.items():
+            lines.append(f"# TYPE {PREFIX}{name} gauge")
+            for label, values in by_label.items():
+                lines += [f'{PREFIX}{name}{{{label}="{said}"}} {value:.9g}' for said, value in values.items()]
+        return ("\n".join(lines) + "\n").encode()

@@ -1,0 +1,127 @@
+"""One engine behind the gateway: its address, the connections kept to it, and what is known of how it is."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from barostat.core.errors import InputError
+from barostat.gateway.bounds import Bounds
+from barostat.gateway.upstream import Carried, UpstreamConnection
+
+Standing = Literal["unknown", "up", "unreachable", "unhealthy", "stalled", "leaving"]
+"""`stalled`: it says that it is healthy and has requests running, and makes no tokens. `leaving`: it gets nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamAddress:
+    """Where an engine listens. `name`: host and port, as metrics and logs call it; `path` is put before every target."""
+
+    name: str
+    host: str
+    port: int
+    secure: bool
+    path: bytes
+
+    @property
+    def authority(self) -> bytes:
+        """What the Host field says."""
+        usual = 443 if self.secure else 80
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (host if self.port == usual else f"{host}:{self.port}").encode()
+
+
+def upstream_address(url: str) -> UpstreamAddress:
+    """The address that a person wrote: http://host:8000, https://host, host:8000.
+
+    Errors: InputError where it is none.
+    """
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        port = parts.port
+    except ValueError:
+        raise InputError("is no URL of an engine; write it as http://host:8000", url) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise InputError("is no URL of an engine; write it as http://host:8000", url)
+    secure = parts.scheme == "https"
+    port = port or (443 if secure else 80)
+    host = parts.hostname
+    return UpstreamAddress(f"{host}:{port}", host, port, secure, parts.path.rstrip("/").encode())
+
+
+class Replica:
+    """A pool of connections, the last used first: few are kept busy, the rest grow old and are closed."""
+
+    __slots__ = (
+        "active", "address", "bounds", "dialing", "host", "idle", "name", "now", "secure", "standing", "why",
+    )  # fmt: skip
+
+    def __init__(self, address: UpstreamAddress, bounds: Bounds, now: Callable[[], float], secure: ssl.SSLContext | None = None) -> None:
+        self.address = address
+        self.name = address.name
+        self.host = address.authority
+        self.bounds = bounds
+        self.now = now
+        self.secure = secure if address.secure else None
+        self.idle: list[UpstreamConnection] = []
+        self.dialing: set[asyncio.Task[None]] = set()
+        self.active = 0
+        self.standing: Standing = "unknown"
+        self.why = ""
+
+    def carry(self, exchange: Carried, *, fresh: bool = False) -> None:
+        """The exchange gets a connection: one that is kept, or (`fresh`, or none is) a new one."""
+        while self.idle and not fresh:
+            kept = self.idle.pop()
+            if not kept.transport.is_closing():
+                exchange.connected(kept)
+                return
+        task = asyncio.get_running_loop().create_task(self._dial(exchange))
+        self.dialing.add(task)
+        task.add_done_callback(self.dialing.discard)
+
+    async def _dial(self, exchange: Carried) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self.bounds.connect_s):
+                _, connection = await loop.create_connection(
+                    lambda: UpstreamConnection(self), self.address.host, self.address.port, ssl=self.secure
+                )
+        except (OSError, TimeoutError):
+            exchange.not_connected()
+            return
+        if exchange.waits_for_connection:
+            exchange.connected(connection)
+        else:
+            self.give_back(connection)
+
+    def give_back(self, connection: UpstreamConnection) -> None:
+        """The connection waits for the next exchange."""
+        if len(self.idle) >= self.bounds.idle_per_replica:
+            connection.transport.close()
+            return
+        connection.idle_since = self.now()
+        self.idle.append(connection)
+
+    def lost(self, connection: UpstreamConnection) -> None:
+        """The connection is closed."""
+        if connection.exchange is None and connection in self.idle:
+            self.idle.remove(connection)
+
+    def close_old(self, now: float) -> None:
+        """What was not used for some time is closed, before the engine does."""
+        limit = now - self.bounds.upstream_idle_s
+        while self.idle and self.idle[0].idle_since < limit:
+            self.idle.pop(0).transport.close()
+
+    def close(self) -> None:
+        """No connection is kept and none is made."""
+        for task in self.dialing:
+            task.cancel()
+        for kept in self.idle:
+            kept.transport.close()
+        self.idle = []

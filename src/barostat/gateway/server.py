@@ -1,0 +1,298 @@
+"""The gateway as a process: it listens, watches its engines and its limits, and ends without cutting what can be finished.
+
+SIGTERM: /readyz says 503 at once; new connections are taken for a moment more, until those who route here have noticed; then what is under
+way has until the drain time to finish, streams get their final event, and what is left is cut. A second signal ends it at once. SIGHUP: the
+limits are read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import resource
+import signal
+import socket
+import ssl
+import sys
+import uuid
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from barostat.core.errors import InputError, OutsideError
+from barostat.gateway.access_log import AccessLog
+from barostat.gateway.client import ClientConnection
+from barostat.gateway.desk import Desk
+from barostat.gateway.exact_count import ExactCount
+from barostat.gateway.live_limits.admin import AdminConnection, AdminDoor
+from barostat.gateway.live_limits.limits_in_force import LimitsInForce
+from barostat.gateway.messages.tenants import load_keys
+from barostat.gateway.metrics import Metrics
+from barostat.gateway.replica import Replica
+from barostat.gateway.settings import GatewaySettings
+from barostat.gateway.state import Gateway
+from barostat.gateway.time_limits import TICK_S, Rounds
+from barostat.gateway.watching.health import Health
+from barostat.io.input_files.secret_file import secret_in
+
+if TYPE_CHECKING:
+    from barostat.gateway.ext_proc.server import ExternalProcessor
+    from barostat.gateway.watching.following import Following
+    from barostat.io.redis.shared_budget import SharedBudget
+
+_BACKLOG = 2048
+_COLLECTED_AFTER = 20_000  # objects: a request leaves no cycles, and looking for some is a pause
+_HANDSHAKE_S = 10.0
+_STILL_ACCEPTS_S = 3.0
+_TO_DO = {
+    errno.EADDRINUSE: "; say another port, or stop what listens there",
+    errno.EACCES: "; say a port above 1023",
+    errno.EADDRNOTAVAIL: "; that is no address of this machine",
+}
+
+
+def serve(settings: GatewaySettings) -> int:
+    """Serve until told to stop; the exit status.
+
+    Errors: InputError where a file is wrong, OutsideError where an address is not to be had.
+    """
+    return _run(_Serving(settings).run())
+
+
+def _run(main: Coroutine[Any, Any, int]) -> int:
+    try:
+        import uvloop
+    except ImportError:  # not made for this platform: slower, and otherwise the same
+        return asyncio.run(main)
+    code: int = uvloop.run(main)
+    return code
+
+
+class _Serving:
+    """One run of the gateway."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self._settings = settings
+        self._metrics = Metrics()
+        self._limits = LimitsInForce(settings.limits_file, self._metrics, has_keys=settings.keys_file is not None)
+        self._keys = load_keys(settings.keys_file) if settings.keys_file is not None else None
+        self._token = secret_in(settings.admin_token_file) if settings.admin_token_file is not None else ""
+        self._engine_key = secret_in(settings.engine_key_file) if settings.engine_key_file is not None else ""
+        self._log = AccessLog(settings.access_log) if settings.access_log is not None else None
+        self._inside = _server_context(settings)
+        self._outside = _client_context(settings)
+        self._public = _listener(settings.host, settings.port)
+        self._admin = _listener(settings.admin_host, settings.admin_port)
+        _allow_files(settings.bounds.connections)
+        self._told = asyncio.Event()
+        self._again = asyncio.Event()
+
+    async def run(self) -> int:
+        """From the first look at the engines to the last byte."""
+        settings, rounds = self._settings, Rounds()
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_say_what_broke)
+        replicas = [Replica(address, settings.bounds, lambda: rounds.now, self._outside) for address in settings.upstreams]
+        desk = Desk(self._limits.limits(rounds.now), replicas, self._metrics, loop.time, loop.call_soon, shadow=settings.shadow)
+        gateway = Gateway(desk, rounds, self._metrics, bounds=settings.bounds, keys=self._keys, engine_key=self._engine_key, log=self._log)
+        desk.counter = ExactCount(desk)
+        self._limits.adopt = gateway.adopt
+        rounds.on_tick.append(self._limits.tick)
+        health = Health(desk, gateway.engine_credentials)
+        self._listen_to_signals(loop, lambda: self._limits.reload(rounds.now))
+        rounds.start(loop)
+        following = self._follows(gateway, health)
+        if following is not None:
+            await following.start()
+        await health.first_look()
+        health.start()
+        public = await loop.create_server(
+            lambda: ClientConnection(gateway),
+            sock=self._public,
+            ssl=self._inside,
+            backlog=_BACKLOG,
+            ssl_handshake_timeout=_HANDSHAKE_S if self._inside is not None else None,
+        )
+        door = AdminDoor(gateway, self._limits, self._token)
+        admin = await loop.create_server(lambda: AdminConnection(door), sock=self._admin)
+        budget = await self._shared_budget(gateway)
+        external = await self._external(gateway)
+        self._announce(desk)
+        gc.freeze()
+        gc.set_threshold(_COLLECTED_AFTER, 50, 50)
+        await self._told.wait()
+        await self._drain(gateway, public)
+        if external is not None:
+            await external.stop(settings.bounds.drain_s)
+        if budget is not None:
+            await budget.close()
+        if following is not None:
+            await following.stop()
+        await health.stop()
+        rounds.stop()
+        admin.close()
+        for replica in desk.replicas.values():
+            replica.close()
+        if self._log is not None:
+            self._log.flush()
+        return 0
+
+    def _follows(self, gateway: Gateway, health: Health) -> Following | None:
+        """The pods of a Deployment as engines, where one is named."""
+        if self._settings.follow is None:
+            return None
+        from barostat.gateway.watching.following import Following
+
+        return Following(self._settings.follow, gateway, health, self._settings.bounds, self._outside)
+
+    async def _shared_budget(self, gateway: Gateway) -> SharedBudget | None:
+        """The part in the budgets that several gateways share, where it is asked for: only then Redis is needed."""
+        settings = self._settings
+        if settings.shared_budget is None:
+            return None
+        try:
+            from barostat.gateway.shared_entry import SharedEntry
+            from barostat.io.redis.shared_budget import SharedBudget
+        except ImportError:
+            raise InputError("needs the Redis client: pip install 'barostat[budget]'", "--shared-budget") from None
+        try:
+            opens = gateway.desk.opens("kvTokenBudget")
+            budget = SharedBudget(settings.shared_budget, settings.shared_budget_name, uuid.uuid4().hex, opens=opens)
+        except ValueError:
+            raise InputError("is no URL of a Redis; write it as redis://host:6379/0", "--shared-budget") from None
+        if not await budget.start():
+            print("barostat gateway: the Redis of the shared budget does not answer yet", file=sys.stderr, flush=True)
+        gateway.shared = SharedEntry(gateway.desk, budget)
+        return budget
+
+    async def _external(self, gateway: Gateway) -> ExternalProcessor | None:
+        """The external processor, where it is asked for: only then gRPC is needed."""
+        if self._settings.ext_proc is None:
+            return None
+        try:
+            from barostat.gateway.ext_proc.server import ExternalProcessor, listen_address
+        except ImportError:
+            raise InputError("needs gRPC and Envoy's messages: pip install 'barostat[envoy]'", "--ext-proc") from None
+        external = ExternalProcessor(gateway, listen_address(self._settings.ext_proc))
+        await external.start()
+        print(f"barostat gateway: external processor on {external.address}", file=sys.stderr, flush=True)
+        return external
+
+    def _listen_to_signals(self, loop: asyncio.AbstractEventLoop, reload: Any) -> None:
+        def stop() -> None:
+            (self._again if self._told.is_set() else self._told).set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(signal.SIGHUP, reload)
+
+    def _announce(self, desk: Desk) -> None:
+        settings = self._settings
+        scheme = "https" if self._inside is not None else "http"
+        lines = [
+            f"listening on {scheme}://{settings.host}:{settings.port}, metrics on http://{settings.admin_host}:{settings.admin_port}/metrics"
+        ]
+        for replica in desk.replicas.values():
+            pool = desk.pools.get(replica.name)
+            told = f"a KV pool of {pool.kv_tokens} tokens" if pool is not None else "the size of its KV pool is not known yet"
+            lines.append(f"{replica.name}: {replica.standing}, {told}")
+        if settings.shadow:
+            lines.append("in shadow: nothing is refused or changed, what would be is counted")
+        for line in lines:
+            print(f"barostat gateway: {line}", file=sys.stderr, flush=True)
+
+    async def _drain(self, gateway: Gateway, public: asyncio.Server) -> None:
+        """What is under way is finished, or ends when its time is up."""
+        loop, bounds = asyncio.get_running_loop(), self._settings.bounds
+        gateway.draining = True
+        began = loop.time()
+        print(f"barostat gateway: told to stop; {_under_way(gateway)} requests are under way", file=sys.stderr, flush=True)
+        closed = False
+        while not self._again.is_set() and loop.time() - began < bounds.drain_s:
+            idle = not _under_way(gateway)
+            if not closed and (loop.time() - began >= min(_STILL_ACCEPTS_S, bounds.drain_s / 2)):
+                public.close()
+                closed = True
+                for client in tuple(gateway.clients):
+                    if client.current is None and client.state == "idle":
+                        client.end()
+            if closed and idle:
+                break
+            await asyncio.sleep(TICK_S)
+        public.close()
+        for client in tuple(gateway.clients):
+            if client.current is not None:
+                client.current.end_now()
+        await asyncio.sleep(TICK_S)
+        for client in tuple(gateway.clients):
+            client.cut()
+        await asyncio.sleep(0)
+
+
+def _allow_files(connections: int) -> None:
+    """As many files may be open as connections need: one to the client, one to an engine each, and some more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + 256
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard != resource.RLIM_INFINITY else wanted, hard))
+
+
+def _under_way(gateway: Gateway) -> int:
+    return sum(client.current is not None for client in gateway.clients)
+
+
+def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A bug of ours in one connection ends that connection and is told, without a word of what was sent."""
+    error, transport = context.get("exception"), context.get("transport")
+    if isinstance(error, ConnectionError | TimeoutError | ssl.SSLError):
+        return
+    where = ""
+    if error is not None and error.__traceback__ is not None:
+        last = error.__traceback__
+        while last.tb_next is not None:
+            last = last.tb_next
+        where = f" at {Path(last.tb_frame.f_code.co_filename).name}:{last.tb_lineno}"
+    print(f"barostat gateway: this is a bug: {type(error).__name__}{where} ({context.get('message')})", file=sys.stderr, flush=True)
+    if transport is not None:
+        transport.abort()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except OSError as error:
+        raise InputError(f"is no address to listen on ({error.strerror})", host) from None
+    listener = socket.socket(family, kind, proto)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise OutsideError(f"{host}:{port}: {error.strerror}{_TO_DO.get(error.errno or 0, '')}", retryable=False) from None
+    listener.setblocking(False)
+    return listener
+
+
+def _server_context(settings: GatewaySettings) -> ssl.SSLContext | None:
+    if settings.tls_cert is None or settings.tls_key is None:
+        if settings.tls_cert is not settings.tls_key:
+            raise InputError("--tls-cert and --tls-key belong together")
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(settings.tls_cert, settings.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"no certificate and key that fit ({error.strerror or error})", str(settings.tls_cert)) from None
+    return context
+
+
+def _client_context(settings: GatewaySettings) -> ssl.SSLContext | None:
+    if not any(address.secure for address in settings.upstreams) and settings.follow is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=settings.upstream_ca)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"no certificate authority ({error.strerror or error})", str(settings.upstream_ca)) from None

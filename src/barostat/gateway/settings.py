@@ -1,0 +1,44 @@
+"""What a gateway is started with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from barostat.gateway.bounds import Bounds
+from barostat.gateway.replica import UpstreamAddress
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedWorkload:
+    """A Deployment whose pods are the engines. `namespace`: empty for that of the context."""
+
+    name: str
+    namespace: str = ""
+    context: str | None = None
+    kubeconfig: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """Where it listens, for whom it answers, and by which limits. Files are read when it starts; the limits again when they change."""
+
+    limits_file: Path
+    upstreams: tuple[UpstreamAddress, ...]
+    follow: FollowedWorkload | None = None
+    host: str = "127.0.0.1"
+    port: int = 8080
+    admin_host: str = "127.0.0.1"
+    admin_port: int = 8081
+    admin_token_file: Path | None = None
+    keys_file: Path | None = None
+    engine_key_file: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    upstream_ca: Path | None = None
+    shadow: bool = False
+    access_log: str | None = None
+    ext_proc: str | None = None
+    shared_budget: str | None = None
+    shared_budget_name: str = "barostat"
+    bounds: Bounds = field(default_factory=Bounds)

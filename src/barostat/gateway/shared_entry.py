@@ -1,0 +1,76 @@
+"""What this gateway has admitted is entered into the budgets that gateways share before it is forwarded, and taken out when it ends.
+
+    desk --Admitted--> enter --entered--> forwarded ... returned --> given back
+                         +----Refused: the gateways together hold what the engine has; what was reserved here is returned
+
+One budget for each engine: the charge of what is admitted (input and expected output), together at most what its pool holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from barostat.admit.decision import Admitted, Refused
+from barostat.gateway.messages.usage import NOT_SAID
+from barostat.io.redis.shared_budget import Claim, Full, SharedBudget, Taken
+
+if TYPE_CHECKING:
+    from barostat.gateway.desk import Desk
+    from barostat.gateway.exchange import Exchange
+
+_AGAIN_S = 1.0
+
+
+class SharedEntry:
+    """The desk's side of the shared budget."""
+
+    def __init__(self, desk: Desk, budget: SharedBudget) -> None:
+        self._desk = desk
+        self._budget = budget
+        self._entering: set[asyncio.Task[None]] = set()
+
+    async def enter(self, decision: Admitted) -> int | Refused:
+        """The number under which it is held, 0 where nothing is to be held, or why it is not to be forwarded."""
+        desk = self._desk
+        held = desk.ledger.reservations.get(decision.reservation)
+        pool = desk.pools.get(decision.replica)
+        if held is None or pool is None:
+            return 0
+        limit = desk.rules.kv_token_budget or pool.kv_tokens
+        outcome = await self._budget.take({f"replica/{decision.replica}": Claim(max(0, round(held.charge)), limit)})
+        if isinstance(outcome, Taken):
+            if not outcome.accounted:
+                desk.metrics.count("shared_budget_unaccounted_total")
+            return outcome.number
+        if desk.shadow:
+            desk.metrics.would_refuse("over-capacity")
+            return 0
+        if isinstance(outcome, Full):
+            rate = desk.ledger.rate_per_s()
+            again_s = _AGAIN_S if not rate else max(_AGAIN_S, 1.0 / rate)
+            return Refused(429, "over-capacity", "the engine holds as much as all gateways together may give it", again_s)
+        return Refused(503, "over-capacity", "the budget that the gateways share cannot be asked", _AGAIN_S)
+
+    def enter_soon(self, exchange: Exchange, decision: Admitted) -> None:
+        """The exchange is forwarded once it is entered, or refused."""
+        task = asyncio.get_running_loop().create_task(self._enter(exchange, decision))
+        self._entering.add(task)
+        task.add_done_callback(self._entering.discard)
+
+    async def _enter(self, exchange: Exchange, decision: Admitted) -> None:
+        outcome = await self.enter(decision)
+        if isinstance(outcome, Refused):
+            if not exchange.settled:
+                self._desk.returned(exchange, "unsent", NOT_SAID)
+                exchange.follow(outcome)
+        elif exchange.settled:
+            self.leave(outcome)
+        else:
+            exchange.shared_number = outcome
+            exchange.forward(decision)
+
+    def leave(self, number: int) -> None:
+        """What was held under that number is not held any more."""
+        if number:
+            self._budget.give_back_soon(number)

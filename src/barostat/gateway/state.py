@@ -1,0 +1,112 @@
+"""What all connections share: bounds, clock, desk, metrics, keys, and whether the gateway is on its way out."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from barostat.core.limits import ServingLimits
+from barostat.gateway.access_log import AccessLog
+from barostat.gateway.bounds import Bounds
+from barostat.gateway.desk import Desk
+from barostat.gateway.messages.tenants import KeyTable
+from barostat.gateway.messages.usage import Usage
+from barostat.gateway.metrics import Metrics
+from barostat.gateway.time_limits import Rounds
+
+if TYPE_CHECKING:
+    from barostat.admit.decision import Admitted
+    from barostat.gateway.client import ClientConnection
+    from barostat.gateway.exchange import Exchange
+    from barostat.gateway.shared_entry import SharedEntry
+
+LIVE, READY = b"/livez", b"/readyz"
+
+
+class Gateway:
+    """The one gateway of this process."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        rounds: Rounds,
+        metrics: Metrics,
+        *,
+        bounds: Bounds,
+        keys: KeyTable | None = None,
+        engine_key: str = "",
+        log: AccessLog | None = None,
+    ) -> None:
+        """`engine_key`: sent to the engines in place of what clients send."""
+        self.desk = desk
+        self.rounds = rounds
+        self.metrics = metrics
+        self.bounds = bounds
+        self.keys = keys
+        self.engine_credentials = f"authorization: Bearer {engine_key}\r\n".encode() if engine_key else b""
+        self.log = log
+        self.shared: SharedEntry | None = None
+        self.clients: set[ClientConnection] = set()
+        self.buffered_bytes = 0
+        self.draining = False
+        self.max_stream_s: float | None = None
+        self._watches = desk.shadow
+        self.adopt(desk.limits)
+        rounds.on_tick += (desk.tick, metrics.fold)
+        if log is not None:
+            rounds.on_tick.append(log.flush)
+
+    def adopt(self, limits: ServingLimits, enforce: bool = False) -> None:
+        """These limits are in force from now on, for what comes and what waits; `enforce`: also where they were only watched."""
+        self.desk.shadow = self._watches and not enforce
+        self.desk.adopt(limits)
+        self.max_stream_s = None if self.desk.shadow else limits.spec.request.max_stream_seconds
+
+    def enter(self, exchange: Exchange, decision: Admitted) -> None:
+        """What the desk has admitted is forwarded: where gateways share their budgets, after it has been entered there."""
+        if self.shared is None or not decision.reservation:
+            exchange.forward(decision)
+        else:
+            self.shared.enter_soon(exchange, decision)
+
+    def leave(self, exchange: Exchange) -> None:
+        """What was entered there is not held any more."""
+        if exchange.shared_number and self.shared is not None:
+            number, exchange.shared_number = exchange.shared_number, 0
+            self.shared.leave(number)
+
+    def own_page(self, method: bytes, target: bytes) -> tuple[int, bytes] | None:
+        """What the gateway answers itself on its public port: whether it lives, whether it wants requests."""
+        if method not in (b"GET", b"HEAD"):
+            return None
+        if target == LIVE:
+            return 200, b"ok\n"
+        if target == READY:
+            why = self.not_ready()
+            return (503, f"{why}\n".encode()) if why else (200, b"ok\n")
+        return None
+
+    def not_ready(self) -> str:
+        """Why no requests are wanted, empty if they are."""
+        if self.draining:
+            return "draining"
+        return "" if self.desk.any_replica(()) is not None else "no engine can be reached"
+
+    def account(self, exchange: Exchange, usage: Usage) -> None:
+        """An exchange has ended: what it was is counted."""
+        metrics = self.metrics
+        metrics.answered(exchange.route, exchange.status)
+        metrics.request_seconds.observe(time.perf_counter() - exchange.began_at)
+        if exchange.first_byte_s:
+            metrics.first_byte_seconds.observe(exchange.first_byte_s)
+        shape = exchange.shape
+        if shape is not None:
+            if usage.input_tokens is not None:
+                metrics.prompt_tokens.observe(usage.input_tokens)
+                if usage.input_tokens > 0:
+                    metrics.estimate_error_ratio.observe(abs(shape.estimate - usage.input_tokens) / usage.input_tokens)
+                    self.desk.counts.learn(shape, usage.input_tokens)
+            if usage.output_tokens is not None:
+                metrics.output_tokens.observe(usage.output_tokens)
+        if self.log is not None:
+            self.log.note(exchange, usage)

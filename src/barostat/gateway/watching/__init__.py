@@ -1,0 +1,1 @@
+"""What the engines show: their page of metrics, and whether they answer with tokens."""

@@ -1,0 +1,151 @@
+"""The engines are the pods of a Deployment: one that is Ready joins, one that goes gets nothing more and leaves when it has answered.
+
+One that was not Ready for a moment, and has not answered everything by then, is taken back as it is.
+
+They are told by the Deployment's selector, not by who made them: a spare that `mitigate` has put in rotation is among them, and a replica
+that it took out is not. While the API server is away the engines are those that were known last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import sys
+from collections.abc import Iterable
+
+from barostat.core.errors import InputError, OutsideError
+from barostat.gateway.bounds import Bounds
+from barostat.gateway.replica import Replica, UpstreamAddress
+from barostat.gateway.settings import FollowedWorkload
+from barostat.gateway.state import Gateway
+from barostat.gateway.watching.health import Health
+from barostat.io.kubernetes.client.cluster import Cluster, Object
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.kubeconfig import find_access
+from barostat.io.kubernetes.client.resources import DEPLOYMENTS, PODS
+from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
+from barostat.io.kubernetes.recording.target import selector_of
+from barostat.judge.evidence.endpoint import endpoints
+from barostat.platform.objects import condition, mapping, name_of, text
+
+_FOR_EVER_S = 1e9
+_FIRST_LIST_S = 20.0
+_LOOKS_EMPTY_EVERY_S = 0.2
+
+
+class Following:
+    """One Deployment, followed from `start` to `stop`."""
+
+    def __init__(self, what: FollowedWorkload, gateway: Gateway, health: Health, bounds: Bounds, secure: ssl.SSLContext | None) -> None:
+        access = find_access(what.kubeconfig, what.context)
+        self._what = what
+        self._namespace = what.namespace or access.namespace
+        self._cluster = Cluster(access)
+        self._gateway, self._health, self._bounds, self._secure = gateway, health, bounds, secure
+        self._pods: dict[str, Object] = {}
+        self._known: dict[str, Replica] = {}
+        self._leaving: dict[str, Replica] = {}
+        self._changing: set[asyncio.Task[None]] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._listed = asyncio.Event()
+
+    async def start(self) -> None:
+        """The Deployment is there, and the pods that are Ready now have joined.
+
+        Errors: InputError where there is no such Deployment; OutsideError where the API server cannot be had, or forbids it.
+        """
+        found = await self._cluster.get(DEPLOYMENTS, self._what.name, self._namespace)
+        if isinstance(found, RequestFailed):
+            await self._cluster.close()
+            if found.kind == "not-found":
+                raise InputError(f"there is no such Deployment in namespace {self._namespace}", f"deploy/{self._what.name}")
+            raise found.error()
+        self._task = asyncio.create_task(self._follow(selector_of(mapping(found, "spec", "selector"))))
+        first = asyncio.create_task(self._listed.wait())
+        await asyncio.wait({first, self._task}, timeout=_FIRST_LIST_S, return_when=asyncio.FIRST_COMPLETED)
+        first.cancel()
+        if self._task.done():
+            self._task.result()
+        if not self._listed.is_set():
+            raise OutsideError(f"the pods of deploy/{self._what.name} in {self._namespace} could not be listed in time", retryable=True)
+        await asyncio.gather(*self._changing)
+
+    async def stop(self) -> None:
+        """Nothing is followed any more."""
+        tasks = [*self._changing, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._cluster.close()
+
+    async def _follow(self, labels: str) -> None:
+        while True:
+            async for event in watch(self._cluster, PODS, self._namespace, labels=labels, for_s=_FOR_EVER_S):
+                match event:
+                    case RequestFailed():
+                        if not self._listed.is_set() and not event.may_pass:
+                            raise event.error()
+                        print(f"barostat gateway: {event.why}; the engines stay those that are known", file=sys.stderr, flush=True)
+                    case Relisted(items):
+                        self._pods = {text(pod, "metadata", "uid"): pod for pod in items}
+                    case Changed(pod, gone):
+                        self._pods.pop(text(pod, "metadata", "uid"), None)
+                        if not gone:
+                            self._pods[text(pod, "metadata", "uid")] = pod
+                if not isinstance(event, RequestFailed):
+                    self._bring_up_to_date()
+                    self._listed.set()
+            await asyncio.sleep(_FIRST_LIST_S)  # the right is missing by now: asked for again
+
+    def _bring_up_to_date(self) -> None:
+        serving = dict(_addresses(self._pods.values()))
+        for uid in set(self._known) - set(serving):
+            replica = self._known.pop(uid)
+            self._gateway.desk.stands(replica, "leaving")
+            self._leaving[uid] = replica
+            self._soon(self._leave(uid, replica))
+        for uid in set(self._leaving) & set(serving):
+            if self._leaving[uid].name == serving[uid][0].name:
+                self._known[uid] = replica = self._leaving.pop(uid)
+                self._gateway.desk.comes_back(replica)
+                print(f"barostat gateway: {replica.name} ({serving[uid][1]}) is back", file=sys.stderr, flush=True)
+        taken = {replica.name for replica in self._gateway.desk.replicas.values()}
+        for uid, (address, name) in serving.items():
+            if uid not in self._known and address.name not in taken:
+                replica = Replica(address, self._bounds, lambda: self._gateway.rounds.now, self._secure)
+                self._known[uid] = replica
+                self._gateway.desk.joins(replica)
+                self._soon(self._join(replica, name))
+
+    async def _join(self, replica: Replica, name: str) -> None:
+        await self._health.follow(replica)
+        print(f"barostat gateway: {replica.name} ({name}) has joined: {replica.standing}", file=sys.stderr, flush=True)
+
+    async def _leave(self, uid: str, replica: Replica) -> None:
+        print(f"barostat gateway: {replica.name} is leaving; {replica.active} requests are under way", file=sys.stderr, flush=True)
+        while replica.active:
+            await asyncio.sleep(_LOOKS_EMPTY_EVERY_S)
+            if self._leaving.get(uid) is not replica:
+                return
+        del self._leaving[uid]
+        self._health.forget(replica.name)
+        self._gateway.desk.leaves(replica)
+        self._bring_up_to_date()  # another pod may have its address by now
+
+    def _soon(self, what: object) -> None:
+        task = asyncio.ensure_future(what)  # type: ignore[call-overload]
+        self._changing.add(task)
+        task.add_done_callback(self._changing.discard)
+
+
+def _addresses(pods: Iterable[Object]) -> Iterable[tuple[str, tuple[UpstreamAddress, str]]]:
+    """By uid, where each pod answers that is Ready and stays, and its name."""
+    for pod in pods:
+        host = text(pod, "status", "podIP")
+        if not host or text(pod, "metadata", "deletionTimestamp") or condition(pod, "Ready").get("status") != "True":
+            continue
+        with contextlib.suppress(IndexError):
+            place = endpoints(pod)[0]
+            name = f"[{host}]:{place.port}" if ":" in host else f"{host}:{place.port}"
+            yield text(pod, "metadata", "uid"), (UpstreamAddress(name, host, place.port, place.scheme == "https", b""), name_of(pod))

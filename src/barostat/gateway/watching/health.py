@@ -1,0 +1,137 @@
+"""Each engine is asked every second how it is, and is in the rotation as long as what it answers says that it works.
+
+    unknown --answers--> up --no connection, or three looks without an answer--> unreachable --answers--> up
+                          |--/health is not 200--> unhealthy --200--> up
+                          |--requests run and nothing has come of them for STALLED_S--> stalled --tokens--> up
+
+200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does.
+An engine that is stalled gets nothing new; what it has been given is left to the clients and the time-outs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+import orjson
+
+from barostat.gateway.desk import Desk
+from barostat.gateway.question import Question
+from barostat.gateway.replica import Replica, Standing
+from barostat.gateway.watching.engine_page import EnginePage, pool_in, read_page
+
+EVERY_S = 1.0
+WITHIN_S = 5.0
+STALLED_S = 20.0
+MISSED = 3
+_POOL_AGAIN_S = 60.0
+
+
+@dataclass(slots=True)
+class Watched:
+    """What is remembered of one engine between two looks."""
+
+    missed: int = 0
+    progress: float = -1.0
+    progress_at: float = 0.0
+    pool_at: float = -_POOL_AGAIN_S
+    longest_tokens: int | None = None
+
+
+def stands(before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float) -> Standing:
+    """How the engine is, after one more look; `seen` is brought up to date. `health`: its status, None where it did not answer."""
+    if health is None:
+        seen.missed += 1
+        return "unreachable" if seen.missed >= MISSED or before in ("unknown", "unreachable") else before
+    seen.missed = 0
+    if health != 200:
+        return "unhealthy"
+    if page is not None:
+        if page.progress != seen.progress or page.running == 0:
+            seen.progress, seen.progress_at = page.progress, now
+        elif now - seen.progress_at > STALLED_S or before == "stalled":
+            return "stalled"
+    return "up"
+
+
+class Health:
+    """The looks at all engines, one task each."""
+
+    def __init__(self, desk: Desk, credentials: bytes = b"") -> None:
+        self._desk = desk
+        self._credentials = credentials
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._watched = {name: Watched() for name in desk.replicas}
+
+    async def first_look(self) -> None:
+        """Every engine was looked at once."""
+        await asyncio.gather(*(self.look(replica) for replica in self._desk.replicas.values()))
+
+    def start(self) -> None:
+        """Looks go on until `stop`."""
+        loop = asyncio.get_running_loop()
+        for name, replica in self._desk.replicas.items():
+            if name not in self._tasks:
+                self._tasks[name] = loop.create_task(self._watch(replica))
+
+    async def follow(self, replica: Replica) -> None:
+        """One that came later is looked at at once, and from then on."""
+        self._watched[replica.name] = Watched()
+        await self.look(replica)
+        self._tasks[replica.name] = asyncio.get_running_loop().create_task(self._watch(replica))
+
+    def forget(self, name: str) -> None:
+        """That one is not looked at any more."""
+        self._watched.pop(name, None)
+        if (task := self._tasks.pop(name, None)) is not None:
+            task.cancel()
+
+    async def stop(self) -> None:
+        """No more looks."""
+        for task in self._tasks.values():
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*self._tasks.values())
+
+    async def _watch(self, replica: Replica) -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            await self.look(replica)
+
+    async def look(self, replica: Replica) -> None:
+        """One look: health and metrics at the same time; the desk is told."""
+        watched = self._watched[replica.name]
+        health, metrics = await asyncio.gather(
+            Question(replica, b"GET", b"/health").asked(WITHIN_S), Question(replica, b"GET", b"/metrics").asked(WITHIN_S)
+        )
+        text = metrics[1] if metrics is not None and metrics[0] == 200 else b""
+        page = read_page(text) if text else None
+        now = self._desk.clock()
+        standing = stands(replica.standing, watched, health[0] if health is not None else None, page, now)
+        if replica.standing != "up":  # it may have been started anew, with another pool
+            watched.pool_at, watched.longest_tokens = now - _POOL_AGAIN_S, None
+        if standing == "up" and page is not None and now - watched.pool_at >= _POOL_AGAIN_S:
+            await self._read_pool(replica, watched, text, now)
+        self._desk.stands(replica, standing)
+        if page is not None and standing == "up":
+            self._desk.observed(replica, page.observation)
+
+    async def _read_pool(self, replica: Replica, watched: Watched, text: bytes, now: float) -> None:
+        if watched.longest_tokens is None:
+            watched.longest_tokens = await self._longest(replica)
+        pool = await asyncio.get_running_loop().run_in_executor(None, pool_in, text, watched.longest_tokens)
+        if pool is not None:
+            watched.pool_at = now
+            self._desk.has_pool(replica, pool)
+
+    async def _longest(self, replica: Replica) -> int | None:
+        """The context length that the engine's first model has."""
+        came = await Question(replica, b"GET", b"/v1/models", credentials=self._credentials).asked(WITHIN_S)
+        if came is None or came[0] != 200:
+            return None
+        try:
+            lengths = [card.get("max_model_len") for card in orjson.loads(came[1])["data"]]
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            return None
+        return next((length for length in lengths if type(length) is int and length > 0), None)

@@ -1,0 +1,1 @@
+"""Recorded bundles: read from a folder or an archive, and written, redacted."""

@@ -1,0 +1,82 @@
+"""Every file of a bundle with its place in it, wherever the bundle lies: a directory, an archive, or one loose file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from barostat.core.errors import InputError
+from barostat.io.bundles import archive, folder, layout
+from barostat.io.bundles.layout import Misplaced, Place
+from barostat.io.input_files.lines import Reads
+
+_LOOSE_REPLICA = "engine"
+
+
+def files(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Place, Reads]]:
+    """Name, place and content of every file that a bundle keeps; what lies wrong is told to `note`, what is no part of one is passed over.
+
+    Errors: InputError where nothing can be opened, or the archive is unsafe.
+    """
+    try:
+        if path.is_dir():
+            base = folder.base(path)
+            entries: Iterable[tuple[str, Reads]] = folder.members(base, note)
+        elif not path.is_file():
+            there = path.exists() or path.is_symlink()
+            asked = "; give a bundle: a directory, a .tar.gz, one scrape (.prom) or one log (.log)"
+            raise InputError("neither a file nor a directory" if there else f"there is no such file or directory{asked}", str(path))
+        elif archive.is_archive(path):
+            entries = _archived(path, note)
+        else:
+            yield _loose(path)
+            return
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", str(path)) from None
+    top: str | None = None
+    for name, file in entries:
+        shown = name.encode("utf-8", "replace").decode()
+        found = layout.place(shown)
+        if found is None:
+            continue
+        inside, what = found
+        if isinstance(what, Misplaced):
+            note(f"{shown} was left out: {what.why}")
+            continue
+        top = inside if top is None else top
+        if inside != top:
+            note(f"{shown} was left out: it belongs to a second bundle in the same archive")
+            continue
+        yield shown.removeprefix("./").removeprefix(f"{inside}/"), what, file
+
+
+def _archived(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Reads]]:
+    try:
+        yield from archive.members(path)
+    except archive.Truncated as error:
+        note(f"{path.name} is truncated or damaged: {error.what}; only what comes before that was read")
+
+
+def _loose(path: Path) -> tuple[str, Place, Reads]:
+    """One file given instead of a bundle: a scrape, a log, a tool's output or a Kubernetes document, by its name and first bytes."""
+    name, at = path.name, path.stat().st_mtime
+    file = path.open("rb")
+    head = file.read(65536)
+    file.seek(0)
+    if kind := next((kind for kind in layout.GPU_KINDS if name.endswith(kind)), None):
+        return name, _as(f"gpu/{_LOOSE_REPLICA}/{name}") or Place("gpu", _LOOSE_REPLICA, at, kind), file
+    if found := _as(f"kubernetes/{name}"):
+        return name, found, file
+    if name.endswith(".prom") or b"# TYPE " in head or b"# HELP " in head or head.startswith(b"vllm:"):
+        return name, _as(f"metrics/{_LOOSE_REPLICA}/{name}") or Place("scrape", _LOOSE_REPLICA, at), file
+    if found := _as(f"logs/{name}"):
+        return name, found, file
+    if b"\n" in head and not name.endswith((".json", ".yaml", ".yml")):
+        return name, Place("log", path.stem), file
+    file.close()
+    raise InputError("not a bundle: neither a directory, a .tar.gz, a scrape (.prom) nor a log (.log)", str(path))
+
+
+def _as(name: str) -> Place | None:
+    found = layout.place(name)
+    return found[1] if found and isinstance(found[1], Place) else None

@@ -1,0 +1,1 @@
+"""The way to an engine's HTTP server: addresses, requests, scrapes."""

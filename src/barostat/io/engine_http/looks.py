@@ -1,0 +1,48 @@
+"""Looks at many engines at a time, of which none waits for a slow one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from barostat.io.engine_http.scraper import PROBE_S, Scraper
+
+
+@dataclass(slots=True, repr=False)  # asyncio writes it out at every run, with all that it holds
+class Looks:
+    """What is under way: at most one look for each name, and the tokens that are asked for once."""
+
+    _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _tokens: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def take(self, scrapers: Iterable[tuple[str, Scraper]], within_s: float) -> None:
+        """Each is looked at, unless its last look still goes on; what takes longer than `within_s` goes on in the background."""
+        for name, scraper in scrapers:
+            if name not in self._busy or self._busy[name].done():
+                self._busy[name] = asyncio.create_task(scraper.look())
+        if self._busy:
+            await asyncio.wait(self._busy.values(), timeout=within_s)
+        for task in self._busy.values():
+            if task.done():
+                task.result()
+
+    def send_tokens(self, scrapers: Iterable[Scraper]) -> None:
+        """Each that has answered is asked for a token, in the background."""
+        self._tokens = [asyncio.create_task(scraper.send_token()) for scraper in scrapers if scraper.answered]
+
+    async def settle(self) -> None:
+        """What was under way has come, or its time is over."""
+        pending = [task for task in self._all() if not task.done()]
+        if pending:
+            await asyncio.wait(pending, timeout=PROBE_S)
+
+    async def cancel(self) -> None:
+        """Nothing is under way any more."""
+        for task in self._all():
+            task.cancel()
+        await asyncio.gather(*self._all(), return_exceptions=True)
+
+    def _all(self) -> Iterator[asyncio.Task[None]]:
+        yield from self._busy.values()
+        yield from self._tokens

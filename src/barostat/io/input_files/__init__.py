@@ -1,0 +1,1 @@
+"""Files that a person gives: limits, models, traces and request logs, JSON."""

@@ -1,0 +1,51 @@
+"""What comes through a pipe, as a file: a log is looked at more than once, a pipe only once."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from barostat.core.errors import InputError
+
+STDIN = "-"
+NAME = "stdin"
+
+
+@contextmanager
+def as_file(given: str) -> Iterator[Path]:
+    """The file; of `-` and of a pipe (process substitution) a copy of all that came, gone afterwards. Ctrl-C ends what goes on for ever.
+
+    Errors: InputError where `-` is a terminal, or the copy cannot be written.
+    """
+    if given != STDIN and not _is_pipe(Path(given)):
+        yield Path(given)
+        return
+    if given == STDIN and sys.stdin.isatty():
+        raise InputError("stands for what is piped in, and nothing is: kubectl logs --previous POD | barostat diagnose --log -", "--log -")
+    with tempfile.TemporaryDirectory(prefix="barostat-") as folder:
+        copy = Path(folder) / f"{NAME}.log"
+        try:
+            with copy.open("wb") as file:
+                try:
+                    if given == STDIN:
+                        shutil.copyfileobj(sys.stdin.buffer, file)
+                    else:
+                        with Path(given).open("rb") as pipe:
+                            shutil.copyfileobj(pipe, file)
+                except KeyboardInterrupt:
+                    print("barostat: the log ends here", file=sys.stderr)
+        except OSError as error:
+            raise InputError(f"cannot be kept ({error.strerror})", f"--log {given}") from None
+        yield copy
+
+
+def _is_pipe(path: Path) -> bool:
+    try:
+        return stat.S_ISFIFO(path.stat().st_mode)
+    except OSError:
+        return False

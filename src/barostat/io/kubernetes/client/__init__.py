@@ -1,0 +1,1 @@
+"""The seam to the API server: kubeconfig, login, requests, watches, failures."""

@@ -1,0 +1,203 @@
+"""What a person means by a target in a cluster, and the pods that it is: vLLM's, known by command line, image or metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from barostat.core.errors import InputError
+from barostat.io.engine_http.http import Answer
+from barostat.io.kubernetes.client.cluster import Cluster, Object
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.resources import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
+from barostat.io.kubernetes.recording.pod_route import PodRoute
+from barostat.judge.evidence.endpoint import endpoints, serves
+from barostat.platform.objects import instant, mapping, name_of, objects, text
+from barostat.platform.pods import engine_container, looks_like_vllm
+from barostat.platform.workload import workload_of
+
+KINDS: dict[str, Resource] = {
+    "deploy": DEPLOYMENTS, "deployment": DEPLOYMENTS, "deployments": DEPLOYMENTS, "deployment.apps": DEPLOYMENTS,
+    "deployments.apps": DEPLOYMENTS,
+    "sts": STATEFUL_SETS, "statefulset": STATEFUL_SETS, "statefulsets": STATEFUL_SETS, "statefulset.apps": STATEFUL_SETS,
+    "statefulsets.apps": STATEFUL_SETS, "rs": REPLICA_SETS, "replicaset": REPLICA_SETS, "replicaset.apps": REPLICA_SETS,
+    "pod": PODS, "pods": PODS, "po": PODS,
+}  # fmt: skip
+GUESS_S = 4.0
+RECENT_S = 1800.0
+_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for. Without `targets` and `selector`: every vLLM of the namespace, or of all."""
+
+    targets: tuple[str, ...] = ()
+    selector: str = ""
+    all_namespaces: bool = False
+    namespace: str | None = None
+    context: str | None = None
+    kubeconfig: str | None = None
+
+    def spelled(self, namespace: str) -> str:
+        """As a person would type it."""
+        words = [*self.targets] + (["-l", self.selector] if self.selector else [])
+        return " ".join([*words, "-A" if self.all_namespaces else f"-n {namespace}"])
+
+
+@dataclass(slots=True)
+class Selection:
+    """The pods to look at, and the workloads that they were found by. `lacking`: rights that are missing."""
+
+    pods: list[Object] = field(default_factory=list)
+    workloads: list[Object] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+
+
+def is_workload(target: str) -> bool:
+    """True for `deploy/x`, `pod/x` and their like: what is in a cluster and no address."""
+    kind, slash, name = target.partition("/")
+    return bool(slash) and kind.lower() in KINDS and bool(name) and "/" not in name
+
+
+def parsed(target: str) -> tuple[Resource, str]:
+    """The kind and the name.
+
+    Errors: InputError.
+    """
+    kind, _, name = target.partition("/")
+    if not is_workload(target) or not _NAME.match(name):
+        raise InputError("is no target in a cluster; write deploy/NAME, sts/NAME, pod/NAME, -l app=vllm or -A", target)
+    return KINDS[kind.lower()], name
+
+
+async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
+    """The pods meant.
+
+    Errors: InputError for what is not there or runs no vLLM; OutsideError where pods cannot be read at all.
+    """
+    namespace = wanted.namespace or cluster.access.namespace
+    found = Selection()
+    for target in wanted.targets:
+        await _named(cluster, target, namespace, found)
+    if wanted.selector or not wanted.targets:
+        scope = None if wanted.all_namespaces else namespace
+        listed = await cluster.list(PODS, scope, labels=wanted.selector)
+        if isinstance(listed, RequestFailed):
+            raise InputError(listed.why, "-l") if listed.kind == "invalid" else listed.error()
+        sure = [pod for pod in listed.items if looks_like_vllm(pod)]
+        rest = [pod for pod in listed.items if not looks_like_vllm(pod) and (wanted.selector or _might_serve(pod))]
+        found.pods += sure + await _by_metrics(cluster, rest)
+        if not found.pods:
+            where = "in all namespaces" if wanted.all_namespaces else f"in namespace {namespace}"
+            seen = f"{len(listed.items)} pods {f'match {wanted.selector}' if wanted.selector else 'are there'}, none runs vLLM"
+            raise InputError(f"no vLLM pod {where}: {seen if listed.items else 'no pod ' + ('matches' if wanted.selector else 'is there')}")
+    found.pods = _standing(list({text(pod, "metadata", "uid") or id(pod): pod for pod in found.pods}.values()), found, wanted, now)
+    return found
+
+
+async def _named(cluster: Cluster, target: str, namespace: str, found: Selection) -> None:
+    resource, name = parsed(target)
+    item = await cluster.get(resource, name, namespace)
+    if isinstance(item, RequestFailed) and item.kind == "not-found":
+        raise InputError(f"there is no such {resource.kind} in namespace {namespace}{await _others(cluster, resource, namespace)}", target)
+    if resource is PODS:
+        if isinstance(item, RequestFailed):
+            raise item.error()
+        found.pods.append(item)
+        return
+    if isinstance(item, RequestFailed):
+        if item.kind != "forbidden":
+            raise item.error()
+        found.lacking.append(item.right)
+    labels = "" if isinstance(item, RequestFailed) else selector_of(mapping(item, "spec", "selector"))
+    listed = await cluster.list(PODS, namespace, labels=labels)
+    if isinstance(listed, RequestFailed):
+        raise listed.error()
+    documents: dict[str, Any] = {"pods": list(listed.items)}
+    if resource is DEPLOYMENTS:
+        sets = await cluster.list(REPLICA_SETS, namespace, labels=labels)
+        documents["replicasets"] = list(sets.items) if not isinstance(sets, RequestFailed) else []
+    for pod in listed.items:
+        owner = workload_of(documents, pod)
+        direct = any(
+            text(entry, "kind") == resource.kind and text(entry, "name") == name for entry in objects(pod, "metadata", "ownerReferences")
+        )
+        if direct or (owner is not None and (owner.kind, owner.name) == (resource.kind, name)):
+            found.pods.append(pod)
+    if not isinstance(item, RequestFailed):
+        found.workloads.append(item)
+
+
+async def _others(cluster: Cluster, resource: Resource, namespace: str) -> str:
+    """Names that are there, for whoever mistyped one."""
+    listed = await cluster.list(resource, namespace, within_s=3.0)
+    if isinstance(listed, RequestFailed) or not listed.items:
+        return "" if isinstance(listed, RequestFailed) else f"; there is no {resource.kind} at all"
+    names = sorted(name_of(item) for item in listed.items)
+    return f"; there are: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+
+
+def selector_of(selector: Mapping[str, Any]) -> str:
+    """A label selector as the API server reads it from a query."""
+    parts = [f"{key}={value}" for key, value in mapping(selector, "matchLabels").items()]
+    for entry in objects(selector, "matchExpressions"):
+        key, how = text(entry, "key"), text(entry, "operator")
+        values = ",".join(str(value) for value in entry.get("values") or [])
+        parts.append({"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}.get(how, f"!{key}"))
+    return ",".join(parts)
+
+
+def _might_serve(pod: Object) -> bool:
+    """True for a pod that could be an engine under a name of its own: it has a card, or vLLM's port, or metrics to be scraped."""
+    container = engine_container(pod)
+    annotated = text(pod, "metadata", "annotations", "prometheus.io/scrape") == "true"
+    return (
+        text(pod, "status", "phase") == "Running" and container is not None and (container.gpus > 0 or 8000 in container.ports or annotated)
+    )
+
+
+async def _by_metrics(cluster: Cluster, pods: Iterable[Object]) -> list[Object]:
+    """Those of the pods whose metrics are vLLM's."""
+
+    async def is_vllm(pod: Object) -> bool:
+        door = PodRoute(cluster, text(pod, "metadata", "namespace"), name_of(pod), name_of(pod), endpoints(pod), may_forward=False)
+        answer = await door.ask("/metrics", within_s=GUESS_S)
+        return isinstance(answer, Answer) and answer.status == 200 and b"vllm:" in answer.body
+
+    running = [pod for pod in pods if text(pod, "status", "phase") == "Running"]
+    answers = await asyncio.gather(*(is_vllm(pod) for pod in running))
+    return [pod for pod, yes in zip(running, answers, strict=True) if yes]
+
+
+def _standing(pods: list[Object], found: Selection, wanted: Wanted, now: float) -> list[Object]:
+    """Without pods that are done: deleted, succeeded, failed a while ago; and without workers whose head serves for them."""
+    if wanted.targets and all(target.lower().startswith("po") for target in wanted.targets):
+        return pods
+    kept = []
+    ended = workers = 0
+    for pod in pods:
+        phase = text(pod, "status", "phase")
+        if not serves(pod):
+            workers += 1
+        elif phase == "Succeeded" or text(pod, "metadata", "deletionTimestamp") or (phase == "Failed" and now - _ended_at(pod) > RECENT_S):
+            ended += 1
+        else:
+            kept.append(pod)
+    if workers:
+        found.problems.append(f"{workers} pods are workers of an engine whose head serves for them: not asked")
+    if ended:
+        found.problems.append(f"{ended} pods that have ended or are being deleted were left out")
+    return kept or pods
+
+
+def _ended_at(pod: Object) -> float:
+    ends = [instant(status, "state", "terminated", "finishedAt") for status in objects(pod, "status", "containerStatuses")]
+    known = [end for end in ends if end is not None] or [
+        instant(pod, "status", "startTime") or instant(pod, "metadata", "creationTimestamp") or 0.0
+    ]
+    return max(known)

@@ -1,0 +1,1 @@
+"""What this machine shows of engines that run on it: processes, cgroups, listeners; and their recording."""

@@ -1,0 +1,99 @@
+"""ServingLimits -> a ValidatingAdmissionPolicy (CEL) and its binding: what starts vLLM beyond the limits is refused.
+
+An engine is a container whose command, arguments or image name vLLM's server. Each number of the limits becomes one validation: the
+argument must be there, as a plain number, and not beyond the limit.
+Source: admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy (Kubernetes 1.30 and later); CEL's lists and regex libraries.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from barostat.core.errors import InputError
+from barostat.core.limits import ServingLimits
+
+_NUMBERS: tuple[tuple[str, str, str], ...] = (
+    ("max_model_len", "max-model-len", "maxModelLen"),
+    ("max_num_seqs", "max-num-seqs", "maxNumSeqs"),
+    ("max_num_active_seqs", "max-num-active-seqs", "maxNumActiveSeqs"),
+    ("max_num_batched_tokens", "max-num-batched-tokens", "maxNumBatchedTokens"),
+    ("gpu_memory_utilization", "gpu-memory-utilization", "gpuMemoryUtilization"),
+    ("kv_cache_memory_bytes", "kv-cache-memory-bytes", "kvCacheMemoryBytes"),
+    ("max_queued_requests", "max-num-queued-reqs", "maxQueuedRequests"),
+    ("max_queued_tokens", "max-num-queued-tokens", "maxQueuedTokens"),
+)
+_WORDS = "((has(c.command) ? c.command : []) + (has(c.args) ? c.args : []))"
+_ENGINES = (
+    "object.spec.template.spec.containers.filter(c, "
+    f"{_WORDS}.join(' ').matches('vllm +serve|vllm[.]entrypoints') || "
+    "(c.image.matches('(^|/)vllm[^/]*(:|@|$)') && !c.image.contains('router') && (has(c.args) && !has(c.command))))"
+)
+
+
+def policy_text(limits: ServingLimits, source: str) -> str:
+    """Both objects as YAML. Errors: InputError where the limits hold no number of the engine."""
+    validations = [
+        _validation(flag, field, value) for name, flag, field in _NUMBERS if (value := getattr(limits.spec.engine, name)) is not None
+    ]
+    if not validations:
+        raise InputError(
+            "limits no number of the engine (spec.engine): there is nothing that the API server could hold a manifest to", source
+        )
+    target = limits.spec.target_ref
+    plain = limits.name or (target.name if target is not None else None) or "vllm"
+    name = "barostat-" + (re.sub(r"[^a-z0-9.-]+", "-", plain.lower()).strip("-.") or "vllm")
+    spec: dict[str, Any] = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "resourceRules": [
+                {
+                    "apiGroups": ["apps"],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": ["deployments", "statefulsets", "daemonsets"],
+                }
+            ]
+        },
+        "variables": [{"name": "engines", "expression": _ENGINES}],
+        "validations": validations,
+    }
+    if target is not None and target.name:
+        spec["matchConditions"] = [{"name": "the-workload", "expression": f"object.metadata.name == '{_quoted(target.name)}'"}]
+    api = "admissionregistration.k8s.io/v1"
+    policy = {"apiVersion": api, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec}
+    binding = {
+        "apiVersion": api,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    texts = [yaml.safe_dump(each, sort_keys=False, width=1000) for each in (policy, binding)]
+    return (
+        f"# Made by `barostat check {_last(source)} --admission-policy`. The limits file is what is reviewed; this follows it.\n"
+        + "---\n".join(texts)
+    )
+
+
+def _last(source: str) -> str:
+    """The last part of a path."""
+    return source.rsplit("/", 1)[-1]
+
+
+def _validation(flag: str, field: str, value: float) -> dict[str, str]:
+    """One number: the argument is there, and wherever it is, as a plain number of at most the limit."""
+    spelled = flag.replace("-", "[-_]")
+    given = f"(' ' + {_WORDS}.join(' ')).findAll(r'\\s--{spelled}[=\\s]+[^\\s\"]+')"
+    shown = f"{value:g}" if isinstance(value, float) and value != int(value) else str(int(value))
+    plain = f"m.matches(r'[=\\s][0-9]+([.][0-9]+)?$') && double(m.find(r'[0-9.]+$')) <= {float(value)!r}"
+    return {
+        "expression": f"variables.engines.all(c, {given}.size() > 0 && {given}.all(m, {plain}))",
+        "message": f"vLLM must be started with --{flag} of at most {shown} (ServingLimits, engine.{field}), written as a plain number",
+        "reason": "Invalid",
+    }
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")

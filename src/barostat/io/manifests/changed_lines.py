@@ -1,0 +1,55 @@
+"""Which lines of which files a change touches, as git tells it.
+
+Source: git-diff(1), unified format with no context (-U0).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from barostat.core.errors import InputError
+
+_HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+
+
+def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
+    """By file, the lines that are there since `ref` and were not before; of a new file all. What git does not know yet counts as new.
+
+    Errors: InputError where that is no repository or no such revision.
+    """
+    if ref.startswith("-"):
+        raise InputError("is no revision", f"--since {ref}")
+    root = Path(_git(folder, "rev-parse", "--show-toplevel").strip())
+    base = _git(root, "merge-base", ref, "HEAD", fallback=ref).strip()
+    found: dict[Path, set[int]] = {}
+    current: Path | None = None
+    for line in _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", base, "--").splitlines():
+        if line.startswith("+++ "):
+            name = line[4:].strip().strip('"')
+            current = (root / name.removeprefix("b/")).resolve() if name != "/dev/null" else None
+        elif current is not None and (hunk := _HUNK.match(line)) is not None:
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            found.setdefault(current, set()).update(range(first, first + count))
+    for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
+        if name:
+            found[(root / name).resolve()] = set()
+    return found
+
+
+def _git(folder: Path, *arguments: str, fallback: str | None = None) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        raise InputError("git is not there", "--since") from None
+    except subprocess.TimeoutExpired:
+        raise InputError("git took longer than a minute", "--since") from None
+    if done.returncode == 0:
+        return done.stdout
+    if fallback is not None:
+        return fallback
+    said = next((line for line in done.stderr.splitlines() if line.strip()), "git failed").removeprefix("fatal: ")
+    raise InputError(said[:200], "--since")

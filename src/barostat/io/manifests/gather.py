@@ -1,0 +1,196 @@
+"""What a person names on the command line -> documents: files, folders, stdin; charts and overlays rendered where their tool is there.
+
+    FILE            read as it is
+    DIR             every manifest below it; a chart (Chart.yaml) and an overlay (kustomization.yaml) are rendered, and the files that they
+                    are made of are not read a second time
+    -               one document stream from stdin
+
+Values files of a chart are read beside it. What could not be rendered is said in `notes`, and its sources are read as far as they can be.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barostat.core.errors import InputError
+from barostat.io.manifests.read import KUSTOMIZATIONS, TEXT_ENDINGS, YAML_ENDINGS, document_of, read_file
+from barostat.io.manifests.yaml_tree import LARGEST_BYTES
+from barostat.lint.document import Document
+
+if TYPE_CHECKING:
+    from barostat.io.manifests.rendered import Rendered
+
+_SKIPPED = frozenset({".git", ".hg", "node_modules", ".venv", "venv", "__pycache__", ".terraform", ".tox", ".mypy_cache"})
+_OURS = ("vllm", "servinglimits", "barostat")
+_WATCHING = ("horizontalpodautoscaler", "scaledobject", "huggingface")
+_SMALL_BYTES = 64 << 10
+MOST_FILES = 20_000
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What was read. `unreadable`: a sentence each; `notes`: what was not looked at, and why; `origins`: of rendered documents."""
+
+    documents: list[Document] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    origins: dict[str, Rendered] = field(default_factory=dict)
+    files: int = 0
+
+
+def gather(named: Sequence[str], *, render: bool = True) -> Gathered:
+    """Everything that was named. Errors: InputError for a path that is not there."""
+    found = Gathered()
+    seen: set[str] = set()
+    for name in named:
+        if name == "-":
+            _take(found, document_of(_stdin(), "<stdin>"), asked=True)
+            continue
+        path = Path(name)
+        if path.is_dir():
+            _folder(found, path, seen, render=render)
+        elif path.is_file() or path.is_fifo():
+            if str(path) not in seen:
+                seen.add(str(path))
+                _take(found, read_file(path), asked=True)
+        else:
+            raise InputError("there is no such file or folder", name)
+    return found
+
+
+def _stdin() -> str:
+    data = sys.stdin.buffer.read(LARGEST_BYTES + 1)
+    if len(data) > LARGEST_BYTES:
+        raise InputError(f"is larger than {LARGEST_BYTES >> 20} MB: no manifest", "<stdin>")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", "<stdin>") from None
+
+
+def _take(found: Gathered, document: Document, *, asked: bool) -> None:
+    """Keeps the document, or says why not. What nobody named is passed over where it does not look like ours."""
+    found.files += 1
+    if not document.problem:
+        found.documents.append(document)
+        return
+    about_us = any(word in document.text.lower() for word in _OURS)
+    if asked or (about_us and "is a template" not in document.problem):
+        found.unreadable.append(document.problem)
+        if document.roots:
+            found.documents.append(document)
+    elif about_us:
+        found.notes.append(f"not read: {document.problem}")
+
+
+def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> None:
+    from barostat.io.manifests.rendered import render_chart, render_overlay, sources_of_overlay
+
+    charts: list[Path] = []
+    overlays: list[Path] = []
+    files: list[Path] = []
+    for directory, names in _walked(folder):
+        if "Chart.yaml" in names:
+            charts.append(directory)
+        if any(name in names for name in KUSTOMIZATIONS):
+            overlays.append(directory)
+        files += [directory / name for name in names if Path(name).suffix.lower() in (*YAML_ENDINGS, *TEXT_ENDINGS)]
+        if len(files) > MOST_FILES:
+            raise InputError(f"holds more than {MOST_FILES:,} files to read: name the folders that matter", str(folder))
+    covered: set[Path] = set()
+    for chart in charts:
+        if any(other in chart.parents for other in charts):
+            continue  # a dependency: rendered with the chart that it is of
+        covered |= {file for file in files if chart / "templates" in file.parents or chart / "charts" in file.parents}
+        if render:
+            _rendered(found, render_chart(chart), chart)
+    resolved = {file: file.resolve() for file in files} if overlays else {}
+    used = {source for overlay in overlays for source in sources_of_overlay(overlay)}
+    for overlay in overlays:
+        if overlay.resolve() in used:
+            continue  # a base: rendered with the overlays that build on it
+        closure = _closure(overlay)
+        about_us = render and any(_mentions(file, _OURS) for file in closure if file.is_file())
+        made = render_overlay(overlay) if about_us else None
+        if made is not None and _rendered(found, made, overlay):
+            made_of = closure
+        else:
+            made_of = set(sources_of_overlay(overlay, patches_only=True))
+        covered |= {file for file, whole in resolved.items() if whole in made_of}
+    for file in files:
+        if file in covered or str(file) in seen or file.name in (*KUSTOMIZATIONS, "Chart.yaml", "Chart.lock", "values.schema.json"):
+            continue
+        seen.add(str(file))
+        if file.suffix.lower() == ".json" and not _is_ours(file):
+            continue
+        if not _small(file) and not _mentions(file, (*_OURS, *_WATCHING)):
+            found.files += 1  # a large file with none of our words in it: a CRD, a dashboard
+            continue
+        _take(found, read_file(file), asked=False)
+
+
+def _closure(overlay: Path) -> set[Path]:
+    """Every file that the overlay is made of, through its bases."""
+    from barostat.io.manifests.rendered import sources_of_overlay
+
+    found: set[Path] = set()
+    waiting = [overlay.resolve()]
+    while waiting:
+        at = waiting.pop()
+        if at in found:
+            continue
+        found.add(at)
+        waiting += sources_of_overlay(at) if at.is_dir() else ()
+    return found
+
+
+def _rendered(found: Gathered, made: Rendered, folder: Path) -> bool:
+    """Keeps what was rendered; False, with a note, where it was not."""
+    if made.why:
+        found.notes.append(f"not rendered: {folder}: {made.why}")
+        return False
+    found.files += 1
+    if made.document.problem:
+        found.unreadable.append(made.document.problem)
+    found.documents.append(made.document)
+    found.origins[made.document.file] = made
+    return True
+
+
+def _walked(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    for directory, subfolders, names in os.walk(folder):
+        subfolders[:] = sorted(name for name in subfolders if name not in _SKIPPED)
+        yield Path(directory), sorted(names)
+
+
+def _small(file: Path) -> bool:
+    try:
+        return file.stat().st_size <= _SMALL_BYTES
+    except OSError:
+        return True
+
+
+def _mentions(file: Path, words: Sequence[str]) -> bool:
+    """True for a file that has one of the words in it, in whatever case; and for one that cannot be read, so that this is said."""
+    try:
+        if file.stat().st_size > LARGEST_BYTES:
+            return False
+        text = file.read_bytes().lower()
+    except OSError:
+        return True
+    return any(word.encode() in text for word in words)
+
+
+def _is_ours(file: Path) -> bool:
+    """True for a JSON file that could be a manifest: most are data."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(65536)
+    except OSError:
+        return False
+    return b'"kind"' in start and b'"apiVersion"' in start

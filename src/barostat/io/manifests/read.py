@@ -1,0 +1,97 @@
+"""A file of a team's repository -> a Document: YAML and JSON as a tree, scripts and unit files as text; and a limits file's complaints."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from barostat.core.errors import InputError
+from barostat.io.manifests.yaml_tree import LARGEST_BYTES, plain_text, read_yaml
+from barostat.lint.document import Document, Place
+
+YAML_ENDINGS = (".yaml", ".yml", ".json")
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+TEXT_ENDINGS = (".service", ".sh", ".bash", ".container")
+_TEMPLATE = re.compile(r"\{\{-?\s*(?:\.|include|if|range|with|end|template|toYaml|define|\$|tpl|/\*)")
+_OF_ALERTS = re.compile(r"\{\{-?\s*(?:\w+\s+)*\$(?:labels|value|externalLabels|externalURL)\b")
+"""What Prometheus fills in itself, in the words of an alert."""
+_OF_HELM = re.compile(r"\{\{-?[^}]*(?:\.(?:Values|Release|Chart|Files|Capabilities|Template)\b|\b(?:include|tpl|define|toYaml|template)\s)")
+_COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said>.*)$")
+
+
+def is_template(text: str) -> bool:
+    """True for a file that Helm has to render first."""
+    if "{{" not in text or _TEMPLATE.search(text) is None:
+        return False
+    return _OF_ALERTS.search(text) is None or _OF_HELM.search(text) is not None
+
+
+def document_of(text: str, file: str) -> Document:
+    """The document of that text: by the file's ending; without one, or with another, by what it looks like."""
+    text = text.removeprefix("\ufeff")
+    ending = Path(file).suffix.lower()
+    if ending in TEXT_ENDINGS or (ending not in YAML_ENDINGS and _is_command(text)):
+        return plain_text(text, file)
+    if is_template(text):
+        if Path(file).name.lower().startswith("values") and not (values := read_yaml(text, file)).problem and not _has_kind(values):
+            return values  # Helm renders no values: what looks like a template there is text in a value or a comment
+        found = Document(file, text)
+        found.problem = f"{file}: is a template: give the chart's folder (helm renders it), or the rendered output"
+        return found
+    return read_yaml(text, file)
+
+
+def _has_kind(document: Document) -> bool:
+    return any(root.get("kind") is not None for root in document.roots)
+
+
+def read_file(path: Path, shown: str | None = None) -> Document:
+    """The document of a file; what keeps it from being read is its `problem`."""
+    name = shown or str(path)
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            return Document(name, "", problem=f"{name}: is larger than {LARGEST_BYTES >> 20} MB: no manifest")
+        return document_of(_text(path), name)
+    except UnicodeDecodeError:
+        return Document(name, "", problem=f"{name}: is not UTF-8 text")
+    except OSError as error:
+        return Document(name, "", problem=f"{name}: {error.strerror or error}")
+
+
+def _text(path: Path) -> str:
+    """The file's text, its line ends as they are: places are counted in it."""
+    with path.open(encoding="utf-8", newline="") as opened:
+        return opened.read(LARGEST_BYTES)
+
+
+def _is_command(text: str) -> bool:
+    """True for a shell text or a unit file rather than YAML."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if text.startswith("#!") or any(line.strip() == "[Service]" for line in lines):
+        return True
+    first = lines[0] if lines else ""
+    return (
+        re.match(r"^\s*(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:sudo\s+)?(?:vllm|python3?|docker|podman|nohup|exec|uv|export)\s", first) is not None
+    )
+
+
+def limits_complaints(document: Document) -> tuple[tuple[Place, str], ...]:
+    """What the strict reading of a limits file complains of. Of a file with several documents only the limits are read."""
+    from barostat.io.input_files import limits_file
+
+    roots = [root for root in document.roots if root.word("kind") == "ServingLimits"]
+    if len(roots) != 1:
+        return ()
+    root = roots[0]
+    before = document.text[: root.start].count("\n")
+    text = document.text if len(document.roots) == 1 else "\n" * before + " " * (root.column - 1) + document.text[root.start : root.end]
+    try:
+        limits_file.parse(text, document.file)
+    except InputError as error:
+        found = []
+        for line in str(error).splitlines():
+            match = _COMPLAINT.match(line)
+            place = Place(document.file, int(match["line"]), int(match["column"])) if match else document.place(root)
+            found.append((place, match["said"] if match else line))
+        return tuple(found)
+    return ()

@@ -1,0 +1,139 @@
+"""What every act stands on: whose change is in flight, and writes that fit only what was read.
+
+A write is sent only while the look at the claim before it is young, tells the server when to give up, and is waited for until the server
+must have: so `ActTiming.stray_s` after a claim nothing of an earlier run is on its way any more. What is written in the marks says
+`barostat.remedy.annotations`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.io.kubernetes.client.cluster import Object
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.resources import CONFIG_MAPS, Resource
+from barostat.io.mitigation.gateway_hold import GatewayHold
+from barostat.io.mitigation.target_reader import ActTiming, Denied, TargetReader, annotation, no
+from barostat.judge.manifest_edit.config_change import digest
+from barostat.platform.objects import mapping, name_of, text
+from barostat.remedy.acts import ClaimHome, Conflict, Lost, ReleaseHome
+from barostat.remedy.annotations import CLAIM, MANAGED, PATCHED, STEP, written_patch
+from barostat.remedy.state import Do
+
+TRIES = 8
+
+
+@dataclass(slots=True)
+class ActContext(TargetReader):
+    """The target as one plan sees it, and writes that its claim fences. `hold`: what is held at the gateways, where the plan has some."""
+
+    hold: GatewayHold | None = None
+    tell: Callable[[str], None] = lambda _: None
+    _looked: tuple[float, float] = (0.0, 0.0)
+
+    async def claimed_home(self, do: Do) -> Object:
+        """Home, after its claim was found to be the command's. Errors: Denied."""
+        home = await self.home()
+        held = annotation(home, CLAIM)
+        if held != do.claim:
+            raise Denied(Conflict(f"the claim on home is {held or 'gone'}, not {do.claim}"))
+        return home
+
+    async def checked_home(self, do: Do) -> Object:
+        """Home, after its claim and template were found to be what the command expects. Errors: Denied."""
+        home = await self.claimed_home(do)
+        now = digest(mapping(home, "spec", "template"))
+        if do.home == "planned" and now != self.plan.template and not self.is_patched(home):  # ours already where an answer was lost
+            raise Denied(Conflict("home's template is not as the plan found it: somebody changed it"))
+        if do.home == "patched" and annotation(home, PATCHED) != written_patch(self.plan.id, now):
+            raise Denied(Conflict("home's template is not as we wrote it: somebody changed it"))
+        self._looked = time.monotonic(), time.time()
+        return home
+
+    async def look_again(self, do: Do) -> None:
+        """Home was checked a moment ago: again where it was longer, as on a machine that slept meanwhile. Errors: Denied."""
+        for _ in range(TRIES):
+            steady, wall = self._looked
+            if max(time.monotonic() - steady, time.time() - wall) <= self.pace.fresh_s:
+                return
+            await self.checked_home(do)
+        raise Denied(Lost("the cluster is too slow to be sure that the claim is still ours"))
+
+    async def merged(self, do: Do, resource: Resource, found: Object, patch: Mapping[str, Any]) -> Object | None:
+        """The object with that merge patch and the act's key on it; None where it was no longer what was read (read it again).
+
+        Errors: Denied.
+        """
+        body = json.loads(json.dumps(patch))
+        metadata = body.setdefault("metadata", {})
+        metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
+        metadata.setdefault("annotations", {})[STEP] = do.key
+        if not isinstance(do.act, ClaimHome | ReleaseHome):
+            await self.look_again(do)
+        write = self.cluster.patch(resource, name_of(found), body, self.namespace, how="merge", within_s=self.pace.write_s)
+        return await self.written(write)
+
+    async def written(self, write: Awaitable[Object | RequestFailed]) -> Object | None:
+        """What came of a write: the object; None where there is a conflict or nothing to write to: read it again. Errors: Denied."""
+        found = await settled(write, self.pace)
+        if not isinstance(found, RequestFailed):
+            return found
+        if found.kind in ("conflict", "not-found"):
+            return None
+        raise Denied(await no(found))
+
+    async def deleted(self, do: Do, resource: Resource, found: Object) -> bool:
+        """The deletion of that very object, as it was read, is on its way; False where it is not that any more: read it again.
+
+        Errors: Denied.
+        """
+        await self.look_again(do)
+        uid, version = text(found, "metadata", "uid"), text(found, "metadata", "resourceVersion")
+        write = self.cluster.delete(resource, name_of(found), self.namespace, uid=uid, version=version, within_s=self.pace.write_s)
+        return await self.written(write) is not None
+
+    async def config_map(self, do: Do, name: str, data: Mapping[str, str] | None, labels: Mapping[str, str]) -> None:
+        """The ConfigMap holds that data (None: it is gone). Errors: Denied."""
+        for _ in range(TRIES):
+            found = await self.got(CONFIG_MAPS, name)
+            if data is None:
+                if found is None or await self.deleted(do, CONFIG_MAPS, found):
+                    return
+                continue
+            metadata = {"name": name, "labels": {**MANAGED, **labels}, "annotations": {STEP: do.key}}
+            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+            await self.look_again(do)
+            if found is None:
+                write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s)
+            else:
+                metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
+                write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s)
+            if await self.written(write) is not None:
+                return
+        raise Denied(Lost(f"configmap {name} changes all the time"))
+
+
+async def settled(write: Awaitable[Object | RequestFailed], pace: ActTiming) -> Object | RequestFailed:
+    """What came of a write. Where that is not known, it is told when the server's time for it is over: done by then, or never.
+
+    Whoever asks may be cancelled meanwhile, but not before that.
+    """
+    task = asyncio.ensure_future(_settled(write, pace))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+async def _settled(write: Awaitable[Object | RequestFailed], pace: ActTiming) -> Object | RequestFailed:
+    began = time.monotonic()
+    found = await write
+    if isinstance(found, RequestFailed) and found.uncertain:
+        await asyncio.sleep(max(0.0, began + pace.write_s + pace.late_s - time.monotonic()))
+    return found

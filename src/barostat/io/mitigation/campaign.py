@@ -1,0 +1,242 @@
+"""One remedy from the first look to its end: prepared, carried out, resumed, taken back. What the command line and the operator call.
+
+mitigate   prepare -> (a person) -> carry_out          rollback   change_in_force -> prepare_rollback -> (a person) -> carry_out
+resume, abort   go_on                                  verify     change_in_force -> look
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from barostat.core.errors import InputError, OutsideError
+from barostat.core.limits import RemedyLimits, ServingLimits
+from barostat.io.clock import Clock
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.recording.gateway_door import GatewayDoors
+from barostat.io.kubernetes.recording.live import Options
+from barostat.io.mitigation import facts as reading
+from barostat.io.mitigation.act_context import ActContext
+from barostat.io.mitigation.confirming import confirming, with_patience
+from barostat.io.mitigation.driver import Ask, Driver, Tell, new_holder
+from barostat.io.mitigation.gateway_hold import GatewayHold
+from barostat.io.mitigation.limits_held import limits_in_cluster, limits_text
+from barostat.io.mitigation.measuring import before
+from barostat.io.mitigation.owner_pausing import hand_back, noted_by, still_paused
+from barostat.io.mitigation.preview import preview
+from barostat.io.mitigation.store import Store
+from barostat.io.mitigation.target_reader import ActTiming
+from barostat.judge.mitigation.facts import facts
+from barostat.judge.mitigation.paused_mark import planned
+from barostat.judge.mitigation.planning import NoRemedy, Wish, limits_after, plan_for, rollback_plan
+from barostat.judge.mitigation.prepared import NothingPrepared, Prepared, hinderers, standing_of
+from barostat.judge.mitigation.target_snapshot import TargetSnapshot
+from barostat.remedy.history import is_open, latest
+from barostat.remedy.plan import RemedyPlan
+from barostat.remedy.precheck import Facts
+from barostat.remedy.state import Aborted, Began, Event, Resumed, State
+
+Incidents = tuple[list[State] | None, str]
+"""The incidents of the target, the newest first, or None and why they could not be read."""
+
+
+def new_id(name: str) -> str:
+    """An id that no other incident has, and that fits into the names of what belongs to it."""
+    return f"{name[:28].strip('-.').replace('.', '-')}-{uuid.uuid4().hex[:6]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended, whether a person stopped it, and a sentence for each owner that was handed back or stays paused."""
+
+    state: State
+    stopped: bool = False
+    owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayAccess:
+    """How gateways are reached. `url`: of the admin page of the one before the target; empty: those that say so. `token`: to set limits."""
+
+    url: str = ""
+    token: str = field(default="", repr=False)
+
+
+@dataclass(slots=True)
+class Campaign:
+    """One target in one cluster. `limits`: those that were given; else those that the cluster holds count. `gateway`: how it is reached."""
+
+    cluster: Cluster
+    namespace: str
+    name: str
+    options: Options
+    clock: Clock
+    tell: Tell
+    limits: ServingLimits | None = None
+    pace: ActTiming = field(default_factory=ActTiming)
+    gateway: GatewayAccess = field(default_factory=GatewayAccess)
+    _seen: TargetSnapshot | None = None
+
+    @property
+    def store(self) -> Store:
+        """The incidents of the namespace."""
+        return Store(self.cluster, self.namespace, self.pace)
+
+    # --- looking and planning
+
+    async def look(self) -> TargetSnapshot:
+        """The target and all around it. Errors: InputError, OutsideError, where it stays so for as long as a look is tried again."""
+        began = self.clock.now()
+        doors = self.doors()
+        while True:
+            try:
+                self._seen = await reading.see(
+                    self.cluster, self.namespace, self.name, self.options, self.clock, self.tell, self.pace, doors
+                )
+                return self._seen
+            except OutsideError as error:
+                if not error.retryable or self.clock.now() - began > self.pace.patience_s:
+                    raise
+                self.tell(f"asked again: {error}")
+                await asyncio.sleep(self.pace.poll_s)
+            finally:
+                await doors.close()
+
+    def doors(self) -> GatewayDoors:
+        """The gateways before the target, to look at and to write to."""
+        return GatewayDoors(self.cluster, self.namespace, self.name, self.gateway.url, self.gateway.token)
+
+    async def held_limits(self) -> ServingLimits | None:
+        """The limits that were given, or those that the cluster holds for the target. Errors: InputError, OutsideError."""
+        return self.limits if self.limits is not None else await limits_in_cluster(self.cluster, self.namespace, self.name, self.pace)
+
+    async def incidents(self) -> Incidents:
+        """Those of the target, as far as they can be read."""
+        try:
+            return (await self.store.every(self.name))[0], ""
+        except OutsideError as error:
+            return None, str(error)
+
+    async def prepare(self, wish: Wish, held: ServingLimits | None, *, pause_owners: bool = False) -> Prepared | NothingPrepared:
+        """A plan for the target with its facts, from one look. `held`: the limits to keep to. Nothing is written.
+
+        Errors: InputError, OutsideError.
+        """
+        incidents = await self.incidents()
+        for state in filter(is_open, incidents[0] or ()):
+            verb = f"{state.plan.id} -n {self.namespace}"
+            self.tell(f"note: incident {state.plan.id} is not over ({state.phase}): barostat incident resume {verb}, or abort {verb}")
+        seen = await self.look()
+        for note in seen.recording.missing:
+            self.tell(f"note: {note}")
+        self.tell("planning")
+        made = plan_for(seen, wish, held, incidents[0] or ())
+        if isinstance(made, NoRemedy):
+            return NothingPrepared(made.why, "refused" if wish.lever else standing_of(seen), made.passed_over)
+        found = self._judged(seen, made.plan, held, incidents, pause_owners=pause_owners)
+        written = limits_text(limits_after(made.plan, made.replica, seen.windows()[made.replica.name], held), held, made.plan)
+        return replace(found, replica=made.replica, limits=written, passed_over=made.passed_over)
+
+    async def prepare_rollback(self, done: RemedyPlan, wish: Wish, *, pause_owners: bool = False) -> Prepared | NothingPrepared:
+        """The plan that takes a change back that is in force. Nothing is written. Errors: InputError, OutsideError."""
+        incidents, held, seen = await self.incidents(), await self.held_limits(), await self.look()
+        made = rollback_plan(seen, done, wish)
+        if isinstance(made, NoRemedy):
+            return NothingPrepared(made.why, "refused", made.passed_over)
+        return self._judged(seen, made, held, incidents, pause_owners=pause_owners)
+
+    def _judged(
+        self, seen: TargetSnapshot, plan: RemedyPlan, held: ServingLimits | None, incidents: Incidents, *, pause_owners: bool
+    ) -> Prepared:
+        found = hinderers(seen, plan.strategy)
+        switches = [owner.switch for owner in found if owner.switch is not None]
+        if pause_owners and len(switches) == len(found):
+            plan, found = replace(plan, owners=(*plan.owners, *map(planned, switches))), ()
+        return Prepared(seen, plan, self._facts(seen, plan, held, incidents), in_the_way=found)
+
+    @staticmethod
+    def _facts(seen: TargetSnapshot, plan: RemedyPlan, held: ServingLimits | None, incidents: Incidents) -> Facts:
+        return facts(seen, plan, incidents[0], held.spec.remedy if held is not None else RemedyLimits(), incidents[1])
+
+    async def with_writes(self, prepared: Prepared) -> Prepared:
+        """The same with what the server would make of it: asked for as a dry run, nothing is written."""
+        self.tell("asking the server what it would make of it")
+        return replace(prepared, writes=tuple(await preview(ActContext(self.cluster, prepared.plan, self.clock, self.pace))))
+
+    # --- carrying out
+
+    async def carry_out(self, prepared: Prepared, ask: Ask | None) -> Ended:
+        """The end of it. `ask`: None where the answer is yes already, or the plan needs none."""
+        plan = prepared.plan
+        approved = ask is None and plan.autonomy != "act"
+        return await self._drive(State(plan, approved=approved), prepared.limits, ask, Began(self.clock.now(), new_holder()))
+
+    async def go_on(self, state: State, limits: str, *, abort: str = "") -> Ended:
+        """The same for an incident that another run began; `abort`: why it is taken back. One that is over only hands owners back."""
+        self.name = state.plan.target.name
+        if not is_open(state):
+            return Ended(state, owners=() if abort else await self.owners_back(state, everyone=True))
+        events: list[Event] = [Resumed(self.clock.now(), new_holder())]
+        if abort:
+            events.append(Aborted(self.clock.now(), abort))
+        return await self._drive(state, limits, None, *events)
+
+    async def _drive(self, state: State, limits: str, ask: Ask | None, *first: Event) -> Ended:
+        state = replace(state, plan=with_patience(state.plan, self.options.for_s))
+        context = ActContext(self.cluster, state.plan, self.clock, self.pace, tell=self.tell)
+        if state.plan.edge is not None:
+            context.hold = GatewayHold(self.doors())
+        before(context, self._seen)
+
+        async def once() -> Facts:
+            found = self._facts(await self.look(), state.plan, await self.held_limits(), await self.incidents())
+            before(context, self._seen)
+            return found
+
+        async def gather() -> Facts:
+            return await confirming(once, state.plan, self.clock, self.tell)
+
+        driver = Driver(context, self.store, gather, limits, self.tell, ask)
+        try:
+            ended = await driver.run(state, *first)
+        finally:
+            if context.hold is not None:
+                await context.hold.close()
+        stopped = driver.stopped and not ended.ended
+        return Ended(ended, stopped, () if stopped and ended.revision else await self.owners_back(ended))
+
+    # --- incidents that are there
+
+    async def change_in_force(self, wanted: str, deployment: str, *, rollbacks: bool = False) -> tuple[State | None, list[State]]:
+        """(the incident of that id, or of a Deployment the one that is open or in force; all of its target, the newest first).
+
+        `deployment`: the name that `wanted` stands for; empty where it is an incident's id.
+        Errors: InputError where there is no incident at all; OutsideError.
+        """
+        if not deployment:
+            state, _ = await self.store.read(wanted)
+            states, _ = await self.store.every(state.plan.target.name)
+            return state, states
+        states, _ = await self.store.every(deployment)
+        if not states:
+            raise InputError(f"no incident of it in namespace {self.namespace}", wanted)
+        return latest(states, rollbacks=rollbacks), states
+
+    async def owners_back(self, state: State, *, everyone: bool = False) -> tuple[str, ...]:
+        """Whom the incident, or the one that it has undone, paused has the workload again, as far as it is over; a sentence each.
+
+        Its plan has done so for its own: left are those whose change is in its source by now (`everyone`, a person says so), and those of
+        records of earlier versions.
+        """
+        undone = [state.plan.undoes] if state.phase == "Done" and state.plan.undoes else []
+        incidents = [state.plan.id, *undone, *([""] if everyone else [])]
+        keep: Sequence[str] = () if everyone else still_paused(state)
+        return tuple(await hand_back(self.cluster, self.namespace, state.plan.target.name, incidents, keep))
+
+    async def owners_back_without_record(self, incident: str) -> tuple[str, ...] | None:
+        """Whom a run of an earlier version paused before it left a record has the workload again; None where it paused nobody."""
+        names = await noted_by(self.cluster, self.namespace, incident)
+        told = [line for name in names for line in await hand_back(self.cluster, self.namespace, name, (incident,))]
+        return tuple(told) if names else None

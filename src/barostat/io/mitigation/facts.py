@@ -1,0 +1,156 @@
+"""Everything that a plan is made from and judged by, read from the cluster in parallel. What cannot be read is None, with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from barostat.core.errors import InputError, OutsideError
+from barostat.io.clock import Clock
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.resources import (
+    ACCESS_REVIEWS,
+    ARGO_APPLICATIONS,
+    AUTOSCALERS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    DISRUPTION_BUDGETS,
+    ENDPOINT_SLICES,
+    FLUX_HELM_RELEASES,
+    FLUX_KUSTOMIZATIONS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    RESOURCE_QUOTAS,
+    SCALED_OBJECTS,
+    SERVICES,
+    Resource,
+)
+from barostat.io.kubernetes.recording.gateway_door import GatewayDoors
+from barostat.io.kubernetes.recording.gateway_look import GatewayLook
+from barostat.io.kubernetes.recording.live import Options, PodRecorder, Progress
+from barostat.io.kubernetes.recording.target import Wanted
+from barostat.io.mitigation.owner_pausing import OWNERS
+from barostat.io.mitigation.target_reader import ActTiming, patient
+from barostat.judge.diagnosis.diagnose import diagnose
+from barostat.judge.mitigation.gateways import SeenGateway
+from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
+from barostat.platform.objects import value
+from barostat.remedy.precheck import RIGHT_IS_MISSING
+
+NEEDED: tuple[tuple[str, str, str], ...] = (
+    ("get", "apps", "deployments"), ("patch", "apps", "deployments"), ("update", "apps", "deployments"), ("create", "apps", "deployments"),
+    ("delete", "apps", "deployments"), ("list", "apps", "replicasets"), ("list", "", "pods"), ("get", "", "pods"), ("patch", "", "pods"),
+    ("delete", "", "pods"), ("list", "", "services"), ("list", "discovery.k8s.io", "endpointslices"), ("get", "", "configmaps"),
+    ("list", "", "configmaps"),
+    ("create", "", "configmaps"), ("update", "", "configmaps"), ("delete", "", "configmaps"),
+)  # fmt: skip
+"""Rights that carrying out any plan needs, as verb, group, resource."""
+
+
+async def require_namespace(cluster: Cluster, namespace: str) -> None:
+    """Nothing where the namespace is there, or where that may not be asked. Errors: InputError where it does not exist."""
+    found = await cluster.get(NAMESPACES, namespace)
+    if isinstance(found, RequestFailed) and found.kind == "not-found":
+        raise InputError("there is no such namespace in this cluster", f"namespace {namespace}")
+
+
+async def see(
+    cluster: Cluster, namespace: str, name: str, options: Options, clock: Clock, tell: Progress, pace: ActTiming,
+    doors: GatewayDoors | None = None,
+) -> TargetSnapshot:  # fmt: skip
+    """The target as it is now, its engines (and the gateways before them, where there are `doors`) over `for_s` seconds.
+
+    What fails in passing (a time-out, 429, 500, a reset) is asked again for `pace.patience_s` before it counts as unread.
+    Errors: OutsideError, InputError as `PodRecorder.window`; OutsideError where the Deployment cannot be read.
+    """
+    watcher = PodRecorder(cluster, Wanted((f"deploy/{name}",), namespace=namespace), options, clock, tell)
+    listening = GatewayLook(doors, clock, options.interval_s) if doors is not None else None
+    try:
+        if listening is not None:
+            await listening.begin()
+        await watcher.window()
+        recording = (await watcher.recording()).recording
+    finally:
+        await watcher.rest()
+        if listening is not None:
+            await listening.end()
+    tell(f"reading what surrounds deploy/{name}")
+    home = await patient(lambda: cluster.get(DEPLOYMENTS, name, namespace), pace)
+    if isinstance(home, RequestFailed):
+        raise home.error()
+    home = {"apiVersion": "apps/v1", "kind": "Deployment", **home}
+    if listening is not None:
+        recording = replace(recording, gateway_pages=tuple(listening.pages))
+    seen = TargetSnapshot(clock.now(), home, recording, diagnose(recording))
+    own = (SERVICES, ENDPOINT_SLICES, REPLICA_SETS, PODS, RESOURCE_QUOTAS, DISRUPTION_BUDGETS, AUTOSCALERS, CONFIG_MAPS)
+    absent = (SCALED_OBJECTS, ARGO_APPLICATIONS, FLUX_KUSTOMIZATIONS, FLUX_HELM_RELEASES)
+    wide: tuple[tuple[str, Resource], ...] = (("nodes", NODES), (ALL_PODS, PODS))
+    await asyncio.gather(
+        *(_list(cluster, pace, resource, namespace, resource.plural, seen) for resource in own),
+        *(_list(cluster, pace, resource, None, resource.plural, seen, may_lack=True) for resource in absent),
+        *(_list(cluster, pace, resource, None, key, seen) for key, resource in wide),
+        _rights(cluster, pace, namespace, seen),
+    )
+    await _rights_to_pause(cluster, pace, seen)
+    if doors is not None:
+        seen.gateways = await _gateways(doors, seen)
+    return seen
+
+
+async def _gateways(doors: GatewayDoors, seen: TargetSnapshot) -> tuple[SeenGateway, ...]:
+    """Those before the target, with what they hold; none where they could not be looked for."""
+    try:
+        return await doors.look(seen.lists.get(ALL_PODS) or seen.lists.get("pods"))
+    except OutsideError as error:
+        seen.unread["gateways"] = str(error)
+        return ()
+
+
+async def _list(
+    cluster: Cluster, pace: ActTiming, resource: Resource, namespace: str | None, key: str, seen: TargetSnapshot, *, may_lack: bool = False
+) -> None:
+    found = await patient(lambda: cluster.list(resource, namespace), pace)
+    if not isinstance(found, RequestFailed):
+        seen.lists[key] = list(found.items)
+    elif found.kind == "not-found" or (may_lack and found.kind == "forbidden"):
+        # a kind that this cluster does not have; or one whose owners are told by the workload's own marks
+        seen.lists[key] = []
+    elif found.kind == "forbidden":
+        seen.unread[key] = RIGHT_IS_MISSING
+        seen.cannot_read.append(found.right or found.why)
+    else:
+        seen.unread[key] = found.why
+
+
+async def _rights(cluster: Cluster, pace: ActTiming, namespace: str, seen: TargetSnapshot) -> None:
+    answers = await asyncio.gather(*(_may(cluster, pace, namespace, *right) for right in NEEDED))
+    if None in answers:
+        seen.unread["rights"] = "whether every right is there could not be asked"
+        return
+    lacking = [right for right, allowed in zip(NEEDED, answers, strict=True) if not allowed]
+    seen.lacking = tuple(_right(*right, namespace) for right in lacking)
+
+
+async def _rights_to_pause(cluster: Cluster, pace: ActTiming, seen: TargetSnapshot) -> None:
+    """Which owners of the target may not be paused, for want of the right to patch them."""
+    for switch in (owner.switch for owner in seen.writers() if owner.switch is not None):
+        kind = OWNERS[switch.kind]
+        if await _may(cluster, pace, switch.namespace, "patch", kind.group, kind.plural) is False:
+            seen.cannot_pause[switch.kind, switch.namespace, switch.name] = _right("patch", kind.group, kind.plural, switch.namespace)
+
+
+async def _may(cluster: Cluster, pace: ActTiming, namespace: str, verb: str, group: str, resource: str) -> bool | None:
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"namespace": namespace, "verb": verb, "group": group, "resource": resource}},
+    }
+    found = await patient(lambda: cluster.create(ACCESS_REVIEWS, review, harmless=True), pace)
+    return None if isinstance(found, RequestFailed) else value(found, "status", "allowed") is True
+
+
+def _right(verb: str, group: str, resource: str, namespace: str) -> str:
+    return f"{verb} {resource}{'.' + group if group else ''} in {namespace}"

@@ -1,0 +1,104 @@
+"""Observe: the replicas with the change under load, for as long as the plan says, held against its baseline."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from barostat.core.window import Window
+from barostat.io.kubernetes.recording.live import Options
+from barostat.io.mitigation.act_context import ActContext
+from barostat.io.mitigation.gateway_limits import held, pages
+from barostat.io.mitigation.measuring import Following
+from barostat.io.mitigation.pod_looks import watcher
+from barostat.io.mitigation.target_reader import Denied
+from barostat.judge.evidence.assemble import windows
+from barostat.platform.gateway_page import GatewayPage
+from barostat.platform.objects import name_of
+from barostat.remedy.acts import Judged, Lost
+from barostat.remedy.state import Do
+from barostat.remedy.verify import verify
+
+TO_THE_FIRST_RATE = 2
+"""Intervals from an instant until a rate is known: up to one to the next look, and one to the look after it."""
+
+
+async def observe(ground: ActContext, do: Do) -> Judged:
+    """The verdict: as soon as it is clear after the sustained time, inconclusive where it is not in time.
+
+    Replicas that were there before have a queue to work off: of those the last stretch counts, and it is not worse before the time is over.
+    Whether home is still ours may be unknown for a while: nothing is changed here. Errors: Denied.
+    """
+    plan, pace = ground.plan, ground.pace
+    anew = plan.strategy in ("spare", "in-place")
+    if anew:
+        names = (do.pod.name,) if do.pod is not None else await _spare(ground)
+    else:
+        names = tuple(name_of(pod) for pod in await ground.home_pods())
+    eye = watcher(ground, names, Options(for_s=0.0))
+    following = Following(ground, eye)
+    former = dict(plan.baseline)
+    began = ground.clock.now()
+    since = began + min(pace.settle_s, plan.expectation.sustained_s)
+    until = began + plan.bounds.verify_s
+    judged = Judged("inconclusive", ("nothing was measured",))
+    said: list[GatewayPage] = []
+    try:
+        await eye.choose()
+        turn = began
+        while True:
+            await _unless_lost(ground, do)
+            await held(ground, do)
+            await eye.look(pace.interval_s)
+            following.take()
+            now = ground.clock.now()
+            said += await pages(ground, now)
+            if not anew:
+                since = max(since, now - plan.expectation.sustained_s - TO_THE_FIRST_RATE * pace.interval_s)
+            for scraper in eye.scrapers.values():
+                scraper.forget_before(since)
+            if now >= since + plan.expectation.sustained_s:
+                recording = replace((await eye.recording()).recording, gateway_pages=tuple(page for page in said if page.at >= since))
+                found = [verify(plan.expectation, former, window, since) for window in _windows(recording)]
+                judged = _together(found)
+                clear = judged.outcome == "better" or (anew and judged.outcome == "worse")
+                if clear or now >= until - pace.interval_s:
+                    return judged
+                turn = max(turn, now + pace.interval_s)
+            turn = max(turn + pace.interval_s, ground.clock.now())
+            await asyncio.sleep(turn - ground.clock.now())
+    finally:
+        following.end()
+        await eye.rest()
+
+
+async def _unless_lost(ground: ActContext, do: Do) -> None:
+    try:
+        await ground.checked_home(do)
+    except Denied as denied:
+        if not isinstance(denied.answer, Lost):
+            raise
+
+
+async def _spare(ground: ActContext) -> tuple[str, ...]:
+    from barostat.io.mitigation.spares import pods_of_spare
+
+    found = tuple(name_of(pod) for pod in await pods_of_spare(ground, 0))
+    if not found:
+        raise Denied(Lost("the spare has no pod"))
+    return found
+
+
+def _windows(recording: object) -> list[Window]:
+    from barostat.judge.evidence.recording import Recording
+
+    assert isinstance(recording, Recording)
+    return [window for replica in recording.replicas for window in windows(recording, replica)[0].values()]
+
+
+def _together(found: list[Judged]) -> Judged:
+    """Of several replicas: worse if any is, better if all are."""
+    for outcome in ("worse", "inconclusive"):
+        if told := [judged for judged in found if judged.outcome == outcome]:
+            return told[0]
+    return found[0] if found else Judged("inconclusive", ("no replica was there to look at",))

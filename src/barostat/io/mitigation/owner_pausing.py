@@ -1,0 +1,254 @@
+"""Owners that have a switch leave a workload alone for the length of an incident, and take it up again after it.
+
+What gives it back is written on the workload (barostat.dev/paused) before anything is paused, so that any machine can do it. One that would
+take the change in force back stays paused until a person has put the change into its source: it would replace all replicas at once.
+An owner is noted once, with what it was before anybody of ours paused it, and by whom.
+
+A plan's own owners are paused and resumed by its acts; `hand_back` is for a person who says that the change is in its source, and for
+incidents of earlier versions, whose plans do not name their owners.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from barostat.core.errors import InputError, OutsideError
+from barostat.io.kubernetes.client.cluster import Cluster, Object
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.resources import (
+    ARGO_APPLICATIONS,
+    AUTOSCALERS,
+    DEPLOYMENTS,
+    FLUX_HELM_RELEASES,
+    FLUX_KUSTOMIZATIONS,
+    SCALED_OBJECTS,
+    Resource,
+)
+from barostat.io.mitigation.act_context import TRIES, ActContext, settled
+from barostat.io.mitigation.target_reader import ActTiming, Denied, annotation, may_come
+from barostat.judge.mitigation.paused_mark import KINDS, Entry, entry_of, incident_of, is_entry, read_mark, who, with_entries
+from barostat.platform.objects import name_of, text
+from barostat.platform.owner import Switch
+from barostat.remedy.acts import Done, Lost, PauseOwner, Refused, ResumeOwner
+from barostat.remedy.annotations import CLAIM, PAUSED, read_claim
+from barostat.remedy.plan import ROLLBACK, takes_back
+from barostat.remedy.state import Do, State
+
+OWNERS: dict[str, Resource] = {
+    found.kind: found for found in (ARGO_APPLICATIONS, AUTOSCALERS, FLUX_HELM_RELEASES, FLUX_KUSTOMIZATIONS, SCALED_OBJECTS)
+}
+"""Owners that have a switch, by kind."""
+
+
+async def pause(cluster: Cluster, namespace: str, name: str, switches: Sequence[Switch], incident: str) -> list[str]:
+    """Each owner leaves the workload alone; a sentence each. Whom an earlier incident paused stays noted as its own, as it was then.
+
+    Errors: InputError where the workload's mark cannot be read: nothing is paused then. OutsideError, with the right that is missing; what
+    was paused by then is given back first.
+    """
+    home = await cluster.get(DEPLOYMENTS, name, namespace)
+    if isinstance(home, RequestFailed):
+        raise home.error()
+    found, wrong = read_mark(home)
+    if wrong:
+        raise InputError(wrong, f"deploy/{name} in {namespace}")
+    entries = [entry_of(switch, incident) for switch in switches]
+    paused, stale = await _as_they_are(cluster, found, switches)
+    own = [entry for entry in found if is_entry(entry) and incident_of(entry) == incident]
+    noted = await _remarked(cluster, namespace, name, lambda now: with_entries([entry for entry in now if entry not in stale], entries))
+    if isinstance(noted, RequestFailed):
+        raise noted.error()
+    told = []
+    for place, switch in enumerate(switches):
+        if switch in paused:
+            ours = (switch.kind, switch.namespace, switch.name) in map(who, own)
+            told.append(f"{switch} is paused already{'' if ours else ', by an earlier incident'}")
+            continue
+        write = cluster.patch(OWNERS[switch.kind], switch.name, dict(switch.pause), switch.namespace or None, how="merge")
+        done = await settled(write, ActTiming())
+        if isinstance(done, RequestFailed):
+            back = await _undone(cluster, namespace, name, incident, entries[place:], done)
+            raise OutsideError("; ".join((done.why, *back)), retryable=done.may_pass)
+        told.append(f"paused {switch}{': ' + switch.note if switch.note else ''}")
+    return told
+
+
+async def _undone(cluster: Cluster, namespace: str, name: str, incident: str, rest: Sequence[Entry], done: RequestFailed) -> list[str]:
+    """Whom the incident has paused by now has it again. `rest`: the one that could not be paused, and those that were not tried."""
+    if done.uncertain:  # it may have been done
+        rest = rest[1:]
+    unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in rest])
+    told = [unmarked.why] if isinstance(unmarked, RequestFailed) else []
+    return [*told, *await hand_back(cluster, namespace, name, (incident,))]
+
+
+def still_paused(state: State) -> tuple[str, ...]:
+    """The kinds that stay paused as the incident is now: all while it is not over, who would take it back while it is in force.
+
+    All where another run goes on with it. Nobody where it has no record: nothing was begun, and it cannot be resumed.
+    """
+    if state.superseded:
+        return KINDS
+    if state.phase not in ("Done", "RolledBack", "Refused"):
+        return KINDS if state.revision else ()
+    if state.phase != "Done" or state.plan.lever == ROLLBACK:
+        return ()
+    return tuple(kind for kind in KINDS if takes_back(kind, state.plan.change))
+
+
+async def hand_back(cluster: Cluster, namespace: str, name: str, incidents: Collection[str], keep: Collection[str] = ()) -> list[str]:
+    """Whom these incidents paused for the workload has it again, but for the kinds to `keep`; a sentence for each who is noted.
+
+    `incidents`: an empty id stands for entries without one. What fails, or cannot be read, is told and stays marked.
+    Law: L8, nobody has it again while the change of another incident is in flight on it.
+    """
+    home = await cluster.get(DEPLOYMENTS, name, namespace)
+    if isinstance(home, RequestFailed):
+        return [f"whether an owner is paused could not be read: {home.why}"]
+    found, wrong = read_mark(home)
+    told = [f"deploy/{name} in {namespace}: {wrong}"] if wrong else []
+    over: list[Entry] = []
+    flying = read_claim(annotation(home, CLAIM)).incident
+    for entry in filter(is_entry, found):
+        owner = f"{entry['kind']} {entry['name']}"
+        if (by := incident_of(entry)) not in incidents:
+            paused = f"incident {by} paused it" if by else "an earlier incident paused it"
+            told.append(f"{owner} stays paused: {paused}; back: barostat incident resume {by or 'ID'} -n {namespace}")
+            continue
+        if flying and flying not in incidents:
+            back = f"once it is over: barostat incident resume {by or 'ID'} -n {namespace}"
+            told.append(f"{owner} stays paused: the change of incident {flying} is in flight; {back}")
+            continue
+        if entry["kind"] in keep:
+            told.append(f"{owner} stays paused")
+            continue
+        done = await _resumed(cluster, entry)
+        if isinstance(done, RequestFailed) and done.kind != "not-found":
+            told.append(f"{owner} is still paused: {done.why}")
+            continue
+        told.append(f"{owner} is no more" if isinstance(done, RequestFailed) else f"{owner} has it again")
+        over.append(entry)
+    unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in over]) if over else []
+    return [*told, unmarked.why] if isinstance(unmarked, RequestFailed) else told
+
+
+async def _resumed(cluster: Cluster, entry: Entry) -> Object | RequestFailed:
+    write = cluster.patch(OWNERS[entry["kind"]], entry["name"], entry["resume"], entry["namespace"] or None, how="merge")
+    return await settled(write, ActTiming())
+
+
+# --- the acts
+
+
+async def pause_owner(context: ActContext, do: Do, act: PauseOwner) -> Done:
+    """PauseOwner: noted, then paused; whom an earlier incident has paused stays noted as its own.
+
+    Errors: Denied, OutsideError, InputError.
+    """
+    owner = context.plan.owners[act.index]
+    await context.checked_home(do)
+    pause_by, resume_by = json.loads(owner.pause), json.loads(owner.resume)
+    switch = Switch("", owner.kind, owner.namespace, owner.name, pause_by, resume_by, owner.note)
+    target = context.plan.target
+    (told,) = await pause(context.cluster, target.namespace, target.name, [switch], context.plan.id)
+    return Done(note=told)
+
+
+async def resume_owner(context: ActContext, do: Do, act: ResumeOwner) -> Done:
+    """ResumeOwner: it has the workload again as the mark says, and is noted no more. One whom another incident paused is left to that.
+
+    Errors: Denied.
+    """
+    plan, target = context.plan, context.plan.target
+    owner = plan.owners[act.index]
+    wanted, incidents = (owner.kind, owner.namespace, owner.name), {plan.id, owner.by} - {""}
+    home = await context.claimed_home(do)
+
+    def without(now: list[Any]) -> list[Any]:
+        return [entry for entry in now if not (is_entry(entry) and who(entry) == wanted)]
+
+    entries = [entry for entry in read_mark(home)[0] if is_entry(entry) and who(entry) == wanted]
+    if not entries:
+        return Done(note="it was not paused")
+    if incident_of(entries[0]) not in incidents:
+        return Done(note=f"it stays paused: incident {incident_of(entries[0]) or 'of an earlier version'} paused it")
+    done = await _resumed(context.cluster, entries[0])
+    if isinstance(done, RequestFailed) and done.kind != "not-found":
+        raise Denied(Lost(done.why) if may_come(done) else Refused(done.why))
+    unmarked = await _remarked(context.cluster, target.namespace, target.name, without)
+    if isinstance(unmarked, RequestFailed):
+        raise Denied(Lost(unmarked.why) if may_come(unmarked) else Refused(unmarked.why))
+    return Done(note="it is no more" if isinstance(done, RequestFailed) else "")
+
+
+# --- the mark
+
+
+async def _remarked(cluster: Cluster, namespace: str, name: str, change: Callable[[list[Any]], list[Any]]) -> list[Any] | RequestFailed:
+    """The mark after that change of what it was at the moment of writing, or why it was not written. One that is no list is left alone."""
+    failed = RequestFailed("conflict", f"deploy/{name} in {namespace} changes all the time")
+    for _ in range(TRIES):
+        home = await cluster.get(DEPLOYMENTS, name, namespace)
+        if isinstance(home, RequestFailed):
+            return home
+        now, wrong = read_mark(home)
+        if wrong and not now:
+            return RequestFailed("invalid", f"deploy/{name} in {namespace}: {wrong}")
+        after = change(now)
+        if after == now:
+            return after
+        annotations = {PAUSED: json.dumps(after) if after else None}
+        patch = {"metadata": {"resourceVersion": text(home, "metadata", "resourceVersion"), "annotations": annotations}}
+        written = await settled(cluster.patch(DEPLOYMENTS, name, patch, namespace, how="merge"), ActTiming())
+        if not isinstance(written, RequestFailed):
+            return after
+        if written.kind != "conflict" and not written.uncertain:
+            return written
+        failed = written
+    return failed
+
+
+# --- the owners
+
+
+async def _as_they_are(cluster: Cluster, noted: Sequence[Entry], switches: Sequence[Switch]) -> tuple[list[Switch], list[Entry]]:
+    """Of those who are noted already: (who is paused as it would be now, the notes of those of whose pause nothing is left)."""
+    paused, stale = [], []
+    for switch in switches:
+        entry = next((entry for entry in noted if who(entry) == (switch.kind, switch.namespace, switch.name)), None)
+        found = None if entry is None else await cluster.get(OWNERS[switch.kind], switch.name, switch.namespace or None)
+        if entry is None or found is None or isinstance(found, RequestFailed):
+            continue
+        if _holds(found, switch.pause):
+            paused.append(switch)
+        elif not _is_left(found, switch.pause, entry["resume"]):
+            stale.append(entry)
+    return paused, stale
+
+
+def _is_left(found: Any, pause: Any, before: Any) -> bool:
+    """True where anything of that pause is there that was not so before it."""
+    if not isinstance(pause, Mapping):
+        return bool(found == pause and before != pause)
+    inner, former = (item if isinstance(item, Mapping) else {} for item in (found, before))
+    return any(_is_left(inner.get(key), value, former.get(key)) for key, value in pause.items())
+
+
+async def noted_by(cluster: Cluster, namespace: str, incident: str) -> list[str]:
+    """The Deployments on which that incident has noted somebody. Errors: OutsideError."""
+    found = await cluster.list(DEPLOYMENTS, namespace)
+    if isinstance(found, RequestFailed):
+        raise found.error()
+    return [
+        name_of(item) for item in found.items if any(is_entry(entry) and incident_of(entry) == incident for entry in read_mark(item)[0])
+    ]
+
+
+def _holds(found: Any, patch: Any) -> bool:
+    """True where that merge patch would change nothing."""
+    if not isinstance(patch, Mapping):
+        return bool(found == patch)
+    inner = found if isinstance(found, Mapping) else {}
+    return all(_holds(inner.get(key), value) for key, value in patch.items())

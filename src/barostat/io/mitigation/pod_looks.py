@@ -1,0 +1,122 @@
+"""Looking at single pods while a plan is carried out: what their engines resolved, what runs in them, how they do for a while."""
+
+from __future__ import annotations
+
+from barostat.catalog.vllm_flags import canonical_name
+from barostat.core.window import Window
+from barostat.engines.vllm.metrics import signals as metrics
+from barostat.io.engine_http.http import Answer
+from barostat.io.kubernetes.client.cluster import Object
+from barostat.io.kubernetes.recording.live import Options, PodRecorder
+from barostat.io.kubernetes.recording.pod_route import PodRoute
+from barostat.io.kubernetes.recording.target import Wanted
+from barostat.io.mitigation.act_context import ActContext
+from barostat.io.mitigation.target_reader import Denied, is_ready
+from barostat.judge.diagnosis.diagnose import diagnose
+from barostat.judge.evidence.assemble import windows
+from barostat.judge.evidence.endpoint import endpoints
+from barostat.judge.evidence.recording import Recording
+from barostat.platform.objects import name_of
+from barostat.remedy.acts import Lost
+
+ASK_S = 8.0
+UNDER_WAY = ("vllm:num_requests_running", "vllm:num_requests_waiting")
+
+
+def watcher(ground: ActContext, pods: tuple[str, ...], options: Options) -> PodRecorder:
+    """What looks at these pods, within the ground's own cluster."""
+    wanted = Wanted(tuple(f"pod/{pod}" for pod in pods), namespace=ground.namespace)
+    return PodRecorder(ground.cluster, wanted, options, ground.clock, lambda _: None)
+
+
+def of_home(ground: ActContext) -> PodRecorder:
+    """What looks at home's pods, whichever they are by then."""
+    wanted = Wanted((f"deploy/{ground.plan.target.name}",), namespace=ground.namespace)
+    return PodRecorder(ground.cluster, wanted, Options(for_s=0.0), ground.clock, lambda _: None)
+
+
+async def requests_in(ground: ActContext, pod: Object) -> float | None:
+    """Requests that run or wait in the pod's engine by its own metrics, or None where it does not tell."""
+    door = PodRoute(ground.cluster, ground.namespace, name_of(pod), name_of(pod), endpoints(pod))
+    try:
+        answer = await door.ask("/metrics", within_s=ASK_S)
+    finally:
+        await door.close()
+    if not isinstance(answer, Answer) or answer.status != 200 or answer.cut:
+        return None
+    read = metrics.read(answer.text)
+    found = [sample.value for name in UNDER_WAY for sample in read.named(name)]
+    return sum(found) if found else None
+
+
+async def requests_cut(ground: ActContext, pod: Object) -> str:
+    """How many requests the pod's end may cut, for the timeline: those under way just before it. Empty for none.
+
+    Some of them end well in the second or two until the engine is told to stop.
+    """
+    if not is_ready(pod):
+        return ""
+    found = await requests_in(ground, pod)
+    if found is None:
+        return "whether requests were cut is not known: its metrics did not answer"
+    return f"at most {found:.0f} {'request was' if found == 1 else 'requests were'} cut" if found else ""
+
+
+async def resolved(ground: ActContext, pod: Object) -> str | None:
+    """None if the pod's engine holds the plan's new value, by its metrics, log or arguments; else what it holds.
+
+    Errors: Denied, where the engine could not be asked.
+    """
+    change = ground.plan.change
+    if change.kind not in ("argument", "config-file"):
+        return None
+    eye = watcher(ground, (name_of(pod),), Options(for_s=0.0))
+    try:
+        await eye.window()
+        recording = (await eye.recording()).recording
+    finally:
+        await eye.rest()
+    window = only_window(recording, name_of(pod))
+    found = window.config.get(canonical_name(change.name)) if window is not None else None
+    asked = any(replica.scrapes for replica in recording.replicas)
+    if window is None or (found is None and change.value is not None and not asked):
+        raise Denied(Lost(f"the engine of {name_of(pod)} could not be asked: {'; '.join(recording.problems)[:200]}"))
+    if change.value is None:
+        given = found is not None and found.provenance in ("flag", "config-file", "log")
+        return f"{change.name} is still {found.value}" if given and found is not None else None
+    if found is None:
+        return f"{change.name} is not among what it resolved"
+    return None if _same(str(found.value), change.value) else f"{change.name} is {found.value} ({found.source})"
+
+
+async def named(ground: ActContext, pod: Object) -> str:
+    """Why the pod does not serve, as a diagnosis names it; empty where it does not tell."""
+    eye = watcher(ground, (name_of(pod),), Options(for_s=0.0))
+    try:
+        await eye.window()
+        report = diagnose((await eye.recording()).recording)
+    finally:
+        await eye.rest()
+    return next(
+        (f"{found.diagnosis.cause}. {found.diagnosis.summary}" for found in report.replicas if found.diagnosis.cause != "unknown"), ""
+    )
+
+
+def only_window(recording: Recording, pod: str) -> Window | None:
+    """The window of that pod's engine (the first, where it has several)."""
+    for replica in recording.replicas:
+        if replica.name == pod:
+            return next(iter(windows(recording, replica)[0].values()), None)
+    return None
+
+
+def is_vllm(text: str) -> bool:
+    """True for a page of vLLM's metrics."""
+    return metrics.read(text).is_vllm
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return one.lower() == other.lower()

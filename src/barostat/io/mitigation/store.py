@@ -1,0 +1,171 @@
+"""The record of an incident, one ConfigMap each, fenced by epoch, holder and revision; and the Events on home."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from barostat.core.errors import InputError, OutsideError
+from barostat.io.kubernetes.client.cluster import Cluster, Object
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.resources import CONFIG_MAPS, EVENTS
+from barostat.io.mitigation.act_context import TRIES, settled
+from barostat.io.mitigation.target_reader import ActTiming, may_come, no, patient
+from barostat.judge.mitigation.measurements import Look, carried, measured
+from barostat.platform.objects import name_of, text
+from barostat.remedy.acts import Conflict, Done, Lost, Refused
+from barostat.remedy.annotations import INCIDENT, MANAGED, RECORD, TARGET
+from barostat.remedy.plan import Target
+from barostat.remedy.record import from_json, to_json
+from barostat.remedy.state import Emit, State, WriteRecord
+
+KEY, LIMITS, SEEN = "incident.json", "limits.yaml", "seen.json"
+
+
+def record_name(incident: str) -> str:
+    """The ConfigMap of that incident."""
+    return f"incident-{incident}"
+
+
+@dataclass(slots=True)
+class Store:
+    """The records of one namespace."""
+
+    cluster: Cluster
+    namespace: str
+    pace: ActTiming = field(default_factory=ActTiming)
+
+    async def write(self, command: WriteRecord, limits: str, looks: Iterable[Look] = ()) -> Done | Refused | Conflict | Lost:
+        """WriteRecord: fits no record, one of a lower epoch that is the one that was read, one of this run with no higher revision.
+
+        `looks`: what was measured goes with it in the same write, beside what is there already; where that is refused it goes alone.
+        """
+        state, name = command.state, record_name(command.state.plan.id)
+        bare = False
+        for _ in range(TRIES):
+            found = await patient(lambda: self.cluster.get(CONFIG_MAPS, name, self.namespace), self.pace)
+            if isinstance(found, RequestFailed) and found.kind != "not-found":
+                return await no(found)
+            metadata = {
+                "name": name,
+                "labels": {**MANAGED, INCIDENT: state.plan.id, TARGET: state.plan.target.name[:63], RECORD: "true"},
+            }
+            data = {KEY: to_json(state), LIMITS: limits} | ({} if bare else _measured(found, looks))
+            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            if isinstance(found, RequestFailed):
+                write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s)
+            else:
+                try:
+                    held = from_json(text(found, "data", KEY), name)
+                except InputError as error:
+                    return Conflict(f"the record is not one that can be read: {error}")
+                if not _fits(held, state, command.revision):
+                    return Conflict(f"run {held.epoch} of {held.holder or 'another program'} goes on with it")
+                metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
+                write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s)
+            written = await settled(write, self.pace)
+            if not isinstance(written, RequestFailed):
+                return Done()
+            if written.kind in ("conflict", "not-found"):
+                continue
+            if SEEN not in data or may_come(written):
+                return await no(written)
+            bare = True
+        return Lost("the record changes all the time")
+
+    async def read(self, incident: str) -> tuple[State, str]:
+        """The state and the limits of that incident.
+
+        Errors: InputError where there is none, or none that can be read; OutsideError.
+        """
+        found = await self._held(incident)
+        return from_json(text(found, "data", KEY), name_of(found)), text(found, "data", LIMITS)
+
+    async def post_mortem(self, incident: str) -> tuple[State, tuple[Look, ...], str]:
+        """(the state, what was measured, why nothing of that is there as a sentence). Errors: as `read`."""
+        found = await self._held(incident)
+        state, seen = from_json(text(found, "data", KEY), name_of(found)), text(found, "data", SEEN)
+        if not seen:
+            return state, (), "Nothing that was measured is kept with it: it ended before anything was, or an earlier version wrote it."
+        try:
+            return state, measured(seen, SEEN), ""
+        except InputError as error:
+            return state, (), f"What was measured cannot be read: {error}."
+
+    async def _held(self, incident: str) -> Object:
+        found = await self.cluster.get(CONFIG_MAPS, record_name(incident), self.namespace)
+        if isinstance(found, RequestFailed):
+            if found.kind == "not-found":
+                raise InputError(f"there is no such incident in namespace {self.namespace}; `barostat incident list` shows them", incident)
+            raise found.error()
+        return found
+
+    async def every(self, target: str = "") -> tuple[list[State], list[str]]:
+        """All incidents (of that target), the newest first, and what could not be read.
+
+        Errors: OutsideError.
+        """
+        labels = f"{RECORD}=true" + (f",{TARGET}={target[:63]}" if target else "")
+        found = await self.cluster.list(CONFIG_MAPS, self.namespace, labels=labels)
+        if isinstance(found, RequestFailed):
+            raise found.error()
+        states, odd = [], []
+        for item in found.items:
+            try:
+                states.append(from_json(text(item, "data", KEY), name_of(item)))
+            except InputError as error:
+                odd.append(str(error))
+        return sorted(states, key=lambda state: state.plan.made_at, reverse=True), odd
+
+    async def emit(self, target: Target, incident: str, command: Emit) -> str:
+        """A Kubernetes Event on home. Why there is none, or an empty text."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        body: Object = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{target.name[:200]}.{uuid.uuid4().hex[:16]}",
+                "namespace": self.namespace,
+                "labels": {INCIDENT: incident},
+            },
+            "involvedObject": {
+                "apiVersion": target.api_version,
+                "kind": target.kind,
+                "namespace": self.namespace,
+                "name": target.name,
+                "uid": target.uid,
+            },
+            "reason": f"Barostat{command.reason}"[:128],
+            "message": f"{incident}: {command.message}"[:1000],
+            "type": "Warning" if command.warning else "Normal",
+            "source": {"component": "barostat"},
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        written = await self.cluster.create(EVENTS, body, self.namespace, within_s=5.0)
+        return written.why if isinstance(written, RequestFailed) else ""
+
+
+def _fits(held: State, state: State, revision: int) -> bool:
+    """Whether the new record may take that one's place.
+
+    A later run goes on from what it read: where the earlier one has written since, the new record would lack the undo of what it is about
+    to do.
+    """
+    if held.epoch == state.epoch:
+        return held.holder == state.holder and held.revision <= revision
+    return held.epoch < state.epoch and held.revision < revision
+
+
+def _measured(found: Object | RequestFailed, looks: Iterable[Look]) -> dict[str, str]:
+    try:
+        kept = carried("" if isinstance(found, RequestFailed) else text(found, "data", SEEN), looks)
+    except Exception:  # a bug of ours in what is only drawn must not end a remedy
+        return {}
+    return {SEEN: kept} if kept else {}
+
+
+__all__ = ["OutsideError", "Store", "record_name"]

@@ -1,0 +1,219 @@
+"""Acts on home, the Deployment that the plan is for: claim, number of replicas, template; and its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from barostat.io.kubernetes.client.cluster import Object
+from barostat.io.kubernetes.client.resources import CONFIG_MAPS, DEPLOYMENTS, PODS, REPLICA_SETS
+from barostat.io.mitigation.act_context import TRIES, ActContext
+from barostat.io.mitigation.target_reader import Denied, annotation, controller, is_ready
+from barostat.judge.manifest_edit.config_change import digest
+from barostat.judge.mitigation.target_objects import revisions
+from barostat.platform.objects import count, mapping, name_of, text
+from barostat.platform.pod_status import unschedulable
+from barostat.remedy.acts import AwaitHome, Conflict, Done, Failed, Lost, PatchTemplate, Refused, ScaleHome, UndoRollout, WriteLimits
+from barostat.remedy.annotations import (
+    CLAIM,
+    COST,
+    ENDED,
+    FORMER,
+    INCIDENT,
+    LEAST,
+    PATCHED,
+    STEP,
+    TARGET,
+    is_patch_of,
+    read_claim,
+    written_patch,
+)  # fmt: skip
+from barostat.remedy.state import Do
+
+LIMITS_KEY, FORMER_LIMITS_KEY = "limits.yaml", "limits-before.yaml"
+
+
+def limits_name(home: str) -> str:
+    """The ConfigMap with the ServingLimits of that Deployment."""
+    return f"{home[:240]}-limits"
+
+
+async def claim(ground: ActContext, do: Do) -> Done:
+    """ClaimHome; a later run's is Done when nothing of an earlier one can be on its way any more. Errors: Denied.
+
+    Where an earlier one has released home, it has come to its end: nothing of it can claim again, and nothing is left to do.
+    """
+    epoch = read_claim(do.claim).epoch
+    if not await _claim(ground, do, epoch):
+        return Done(note="the run before it has released home")
+    if epoch > 1:
+        await asyncio.sleep(ground.pace.stray_s)
+        return Done(note=f"waited {ground.pace.stray_s:.0f} s for what the run before it may have had on its way")
+    return Done()
+
+
+async def _claim(ground: ActContext, do: Do, epoch: int) -> bool:
+    """True once home is claimed; False where the incident's last act is done already."""
+    plan = ground.plan
+    for _ in range(TRIES):
+        home = await ground.home()
+        held = annotation(home, CLAIM)
+        if held == do.claim and annotation(home, STEP) == do.key:
+            return True
+        if held:
+            other = read_claim(held)
+            if held != do.claim and (other.incident != plan.id or not 0 <= other.epoch < epoch):
+                raise Denied(Conflict(f"another change is in flight: {held}"))
+        elif annotation(home, ENDED) == plan.id:
+            return False
+        elif (
+            digest(mapping(home, "spec", "template")) != plan.template
+            or count(home, "spec", "replicas") != plan.replicas
+            or annotation(home, ENDED) != plan.parent
+        ):
+            raise Denied(Conflict("home is not as the plan found it"))
+        if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": {CLAIM: do.claim}}}) is not None:
+            return True
+    raise Denied(Lost("home changes all the time"))
+
+
+async def release(ground: ActContext, do: Do) -> Done:
+    """ReleaseHome: of our marks none is left on home or its pods. Errors: Denied."""
+    epoch = read_claim(do.claim).epoch
+    for _ in range(TRIES):
+        home = await ground.home()
+        held = read_claim(annotation(home, CLAIM))
+        if held.incident != ground.plan.id or not 0 <= held.epoch <= epoch:
+            return Done()
+        if not await marked(ground, do, await ground.home_pods(), None):
+            continue
+        gone: Mapping[str, Any] = {CLAIM: None, FORMER: None, ENDED: ground.plan.id}
+        if await ground.merged(do, DEPLOYMENTS, home, {"metadata": {"annotations": dict(gone)}}) is not None:
+            return Done()
+    raise Denied(Lost("home changes all the time"))
+
+
+async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
+    """ScaleHome: the number is written; before that what is to go is marked as the first to go. Errors: Denied."""
+    for _ in range(TRIES):
+        home = await ground.checked_home(do)
+        now = count(home, "spec", "replicas")
+        if now == act.to and annotation(home, STEP) == do.key:
+            return Done()
+        if now not in (act.former, act.to):
+            raise Denied(Conflict(f"home asks for {now} replicas, not {act.former}: somebody scaled it"))
+        if act.to < (now or 0):
+            pods = await ground.home_pods()
+            ready = sum(map(is_ready, pods))
+            if ready > act.to:
+                raise Denied(Refused(f"{ready} replicas are Ready: one that serves would be deleted"))
+            newest = sorted(pods, key=lambda pod: text(pod, "metadata", "creationTimestamp"), reverse=True)
+            newborn = [pod for pod in newest if not is_ready(pod)][: max(0, len(pods) - act.to)]
+            if not await marked(ground, do, newborn, LEAST):
+                continue
+        if await ground.merged(do, DEPLOYMENTS, home, {"spec": {"replicas": act.to}}) is not None:
+            return Done()
+    raise Denied(Lost("home changes all the time"))
+
+
+async def marked(ground: ActContext, do: Do, pods: list[Object], cost: str | None) -> bool:
+    """The ReplicaSet deletes these first, whatever becomes of them meanwhile (`cost`: LEAST), or no more than others (None).
+
+    False where one was no longer what was read. Errors: Denied.
+    """
+    for pod in pods:
+        is_first = annotation(pod, COST) == LEAST
+        if is_first is (cost is None) and await ground.merged(do, PODS, pod, {"metadata": {"annotations": {COST: cost}}}) is None:
+            return False
+    return True
+
+
+async def await_home(ground: ActContext, do: Do, act: AwaitHome) -> Done:
+    """AwaitHome: waits until so many of home's pods stand ready behind the Services. Errors: Denied."""
+    while True:
+        home = await ground.checked_home(do)
+        ready, _ = await ground.in_rotation(home)
+        pods = await ground.home_pods()
+        if sum(text(pod, "metadata", "uid") in ready and is_ready(pod) for pod in pods) >= act.ready:
+            return Done()
+        if act.ready and not any(not unschedulable(pod) for pod in pods) and ground.clock.now() > do.until - 1.0:
+            raise Denied(Failed("no node takes home's pods"))
+        await asyncio.sleep(ground.pace.poll_s)
+
+
+async def patch_template(ground: ActContext, do: Do, act: PatchTemplate | UndoRollout) -> Done:
+    """PatchTemplate, UndoRollout: the new template, the digest of what the server made of it, and the former one, in one write.
+
+    Errors: Denied.
+    """
+    for _ in range(TRIES):
+        home = await ground.checked_home(do) if not act.back else await ground.claimed_home(do)
+        patched = is_patch_of(annotation(home, PATCHED), ground.plan.id)
+        if patched is not act.back:
+            return Done()
+        if isinstance(act, UndoRollout):
+            await _nobody_serves_less(ground, home, act)
+        elif (count(home, "spec", "replicas") or 0) or await ground.home_pods():
+            raise Denied(Refused("home owns a pod or asks for one: its template is not written now"))
+        new: dict[str, Any] = json.loads(json.dumps(home))
+        marks = new["metadata"].setdefault("annotations", {})
+        marks[STEP] = do.key
+        if act.back:
+            if not ground.is_patched(home):
+                raise Denied(Conflict("somebody changed home's template: it is left alone"))
+            new["spec"]["template"] = json.loads(annotation(home, FORMER))
+            del marks[PATCHED]
+        else:
+            marks[FORMER] = json.dumps(mapping(home, "spec", "template"))
+            new["spec"]["template"] = await ground.new_template(home)
+            name, within_s = ground.plan.target.name, ground.pace.write_s
+            tried = await ground.written(ground.cluster.replace(DEPLOYMENTS, name, new, ground.namespace, dry_run=True, within_s=within_s))
+            if tried is None:
+                continue
+            new["spec"]["template"] = tried["spec"]["template"]
+            marks[PATCHED] = written_patch(ground.plan.id, digest(mapping(tried, "spec", "template")))
+        new.pop("status", None)
+        write = ground.cluster.replace(DEPLOYMENTS, ground.plan.target.name, new, ground.namespace, within_s=ground.pace.write_s)
+        if await ground.written(write) is not None:
+            return Done()
+    raise Denied(Lost("home changes all the time"))
+
+
+async def _nobody_serves_less(ground: ActContext, home: Object, act: UndoRollout) -> None:
+    """What the controllers make of the write takes no replica away that serves. Errors: Denied."""
+    if act.back:
+        rolling = mapping(home, "spec", "strategy", "rollingUpdate")
+        if rolling.get("maxUnavailable") not in (0, "0%"):
+            raise Denied(Refused("home's rollouts may take away replicas that serve, so the one that was stuck is not begun again"))
+        return
+    owned = [
+        (number, text(item, "metadata", "uid")) for number, item in revisions(ground.plan.target.uid, await ground.listed(REPLICA_SETS))
+    ]
+    newest = owned[-1][1] if owned else ""
+    ready = [name_of(pod) for pod in await ground.home_pods() if controller(pod) == newest and is_ready(pod)]
+    if ready:
+        raise Denied(Refused(f"the rollout is not stuck any more: {', '.join(ready)} of it serves"))
+
+
+async def write_limits(ground: ActContext, do: Do, act: WriteLimits, limits: str) -> Done:
+    """WriteLimits: the file that gateways watch; what it held before is kept beside it until the next change. Errors: Denied."""
+    await ground.checked_home(do)
+    name = limits_name(ground.plan.target.name)
+    found = await ground.got(CONFIG_MAPS, name)
+    held = mapping(found, "data") if found is not None else {}
+    labels = {TARGET: ground.plan.target.name[:63], INCIDENT: ground.plan.id}
+    ours = found is not None and text(found, "metadata", "labels", INCIDENT) == ground.plan.id
+    if act.back:
+        if not ours:
+            return Done(note="they were not written")
+        before = text(held, FORMER_LIMITS_KEY)
+        target = {TARGET: labels[TARGET]}
+        await ground.config_map(do, name, {LIMITS_KEY: before} if before else None, target)
+        return Done()
+    if not limits:
+        return Done(note="the plan holds no limits")
+    before = text(held, FORMER_LIMITS_KEY) if ours else text(held, LIMITS_KEY)
+    await ground.config_map(do, name, {LIMITS_KEY: limits} | ({FORMER_LIMITS_KEY: before} if before else {}), labels)
+    return Done(note=f"configmap {name}")

@@ -1,0 +1,178 @@
+"""The target of one plan as the cluster holds it now: every look is patient, and what cannot be had becomes the act's answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from barostat.io.clock import Clock
+from barostat.io.kubernetes.client.cluster import TRY_S, WRITE_S, Cluster, Object
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.resources import DEPLOYMENTS, ENDPOINT_SLICES, PODS, REPLICA_SETS, SERVICES, Resource
+from barostat.judge.manifest_edit.config_change import changed_template, digest, selecting, service_labels
+from barostat.judge.manifest_edit.flag_surgery import NotChanged
+from barostat.judge.mitigation.measurements import Key, Look
+from barostat.judge.mitigation.target_objects import behind, own_pods, revisions
+from barostat.platform.objects import condition, mapping, objects, text
+from barostat.remedy.acts import Conflict, Lost, Refused
+from barostat.remedy.acts import Failed as Failure
+from barostat.remedy.annotations import PATCHED, written_patch
+from barostat.remedy.plan import RemedyPlan
+
+Read = TypeVar("Read")
+MOST_ASKED_S = 30.0
+"""A server that is too busy is left alone for as long as it asks, up to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActTiming:
+    """How long is waited for what. Units: seconds.
+
+    `poll_s`: between two looks. `write_s`: the server's own time for a write; `late_s`: beyond it, it may take this long to give one up.
+    `look_s`: what an answer says may be so old when it comes; `fresh_s`: and so much older when a write is sent. `routed_s`: every
+    kube-proxy hears of the EndpointSlices by itself, and for so long a new connection may still come to a pod that has left them.
+    `settle_s`: what was asked of a replica before it took part counts for nothing: its first requests find an empty cache and no company.
+    `interval_s`: between two scrapes of it. `patience_s`: for so long a look is tried again where the API server is away, which changes
+    nothing and harms nobody. `stray_s`: after it nothing is on its way any more of a run that looked at the claim before,
+    as it is the look, the pause after it, the write, and how late a server may be with it.
+    """
+
+    poll_s: float = 1.0
+    write_s: float = WRITE_S
+    late_s: float = 2.0
+    look_s: float = TRY_S
+    fresh_s: float = 5.0
+    routed_s: float = 5.0
+    settle_s: float = 10.0
+    interval_s: float = 5.0
+    patience_s: float = 60.0
+    stray_s: float = TRY_S + 5.0 + WRITE_S + 2.0
+
+
+class Denied(Exception):
+    """The act ends here with that answer. Never leaves this package."""
+
+    def __init__(self, answer: Refused | Conflict | Failure | Lost) -> None:
+        super().__init__(answer.why)
+        self.answer = answer
+
+
+@dataclass(slots=True)
+class TargetReader:
+    """The cluster as one plan sees it. `looks`: what this run has measured so far, for people."""
+
+    cluster: Cluster
+    plan: RemedyPlan
+    clock: Clock
+    pace: ActTiming = field(default_factory=ActTiming)
+    looks: dict[Key, Look] = field(default_factory=dict)
+
+    @property
+    def namespace(self) -> str:
+        """Where the target lives."""
+        return self.plan.target.namespace
+
+    async def got(self, resource: Resource, name: str) -> Object | None:
+        """The object, or None where there is none. Errors: Denied."""
+        found = await patient(lambda: self.cluster.get(resource, name, self.namespace), self.pace)
+        if isinstance(found, RequestFailed):
+            if found.kind == "not-found":
+                return None
+            raise Denied(await no(found))
+        return found
+
+    async def listed(self, resource: Resource, labels: str = "") -> list[Object]:
+        """The objects of the target's namespace. Errors: Denied."""
+        found = await patient(lambda: self.cluster.list(resource, self.namespace, labels=labels), self.pace)
+        if isinstance(found, RequestFailed):
+            raise Denied(await no(found))
+        return list(found.items)
+
+    async def home(self) -> Object:
+        """The Deployment that the plan is for. Errors: Denied, where it is gone or another one of that name."""
+        found = await self.got(DEPLOYMENTS, self.plan.target.name)
+        if found is None or text(found, "metadata", "uid") != self.plan.target.uid:
+            raise Denied(Conflict(f"{self.plan.target} is not the one that the plan is for"))
+        return found
+
+    def is_patched(self, home: Object) -> bool:
+        """True where home's template is the plan's already."""
+        return annotation(home, PATCHED) == written_patch(self.plan.id, digest(mapping(home, "spec", "template")))
+
+    async def new_template(self, home: Object) -> dict[str, Any]:
+        """Home's template with the plan's change. Errors: Denied."""
+        template = mapping(home, "spec", "template")
+        if self.is_patched(home):
+            return dict(template)
+        revision = await self.revision(self.plan.change.value) if self.plan.change.kind == "revision" else None
+        found = changed_template(self.plan.change, template, revision=revision)
+        if isinstance(found, NotChanged):
+            raise Denied(Refused(found.why))
+        return dict(found)
+
+    async def revision(self, number: str | None) -> Mapping[str, Any] | None:
+        """The template of home's revision of that number, or None where it is not kept. Errors: Denied."""
+        kept = revisions(self.plan.target.uid, await self.listed(REPLICA_SETS))
+        return next((mapping(item, "spec", "template") for found, item in kept if str(found) == number), None)
+
+    async def services(self, home: Object) -> list[Mapping[str, Any]]:
+        """The Services that home's pods are behind. Errors: Denied."""
+        return selecting(await self.listed(SERVICES), mapping(home, "spec", "template"))
+
+    async def rotation_labels(self, home: Object) -> dict[str, str]:
+        """The labels that take a pod in and out of rotation. Errors: Denied."""
+        return service_labels(mapping(home, "spec", "template"), mapping(home, "spec", "selector"), await self.services(home))
+
+    async def in_rotation(self, home: Object) -> tuple[frozenset[str], frozenset[str]]:
+        """(uids of pods that stand ready behind every one of the Services, uids that stand behind any in any state). Errors: Denied."""
+        return behind(await self.services(home), await self.listed(ENDPOINT_SLICES))
+
+    async def home_pods(self) -> list[Object]:
+        """The pods whose controller is a ReplicaSet of home, those that are on their way out left aside. Errors: Denied."""
+        return own_pods(self.plan.target.uid, await self.listed(REPLICA_SETS), await self.listed(PODS))
+
+
+def annotation(item: Object, key: str) -> str:
+    """An annotation, or empty."""
+    found = mapping(item, "metadata", "annotations").get(key)
+    return found if isinstance(found, str) else ""
+
+
+def controller(pod: Object) -> str:
+    """The uid of the pod's controller, empty where it has none."""
+    return next((text(owner, "uid") for owner in objects(pod, "metadata", "ownerReferences") if owner.get("controller") is True), "")
+
+
+def is_going(item: Object) -> bool:
+    """True once somebody has asked for its end."""
+    return bool(text(item, "metadata", "deletionTimestamp"))
+
+
+def is_ready(pod: Object) -> bool:
+    """The pod's condition Ready is True, and it is not on its way out."""
+    return not is_going(pod) and condition(pod, "Ready").get("status") == "True"
+
+
+async def patient(look: Callable[[], Awaitable[Read | RequestFailed]], pace: ActTiming) -> Read | RequestFailed:
+    """What a look says; where the API server is away it is taken again for a while."""
+    began = time.monotonic()
+    while True:
+        found = await look()
+        if not isinstance(found, RequestFailed) or not may_come(found) or time.monotonic() - began > pace.patience_s:
+            return found
+        await asyncio.sleep(max(pace.poll_s, min(found.retry_after_s or 0.0, MOST_ASKED_S)))
+
+
+def may_come(found: RequestFailed) -> bool:
+    """True where another try may go through."""
+    return found.may_pass or found.kind == "gone"
+
+
+async def no(found: RequestFailed) -> Refused | Lost:
+    """The failure as an answer: one that may be otherwise in a moment is no refusal. A busy server is left alone for as long as it asks."""
+    if found.retry_after_s is not None:
+        await asyncio.sleep(min(found.retry_after_s, MOST_ASKED_S))
+    return Lost(found.why) if may_come(found) else Refused(found.why)

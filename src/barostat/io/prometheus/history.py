@@ -1,0 +1,110 @@
+"""Weeks of a fleet, step by step: sums over its replicas, which Prometheus works out, so that little is sent."""
+
+from __future__ import annotations
+
+import math
+
+from barostat.catalog import metric_names as names
+from barostat.core.errors import OutsideError
+from barostat.core.signal import Point
+from barostat.io.prometheus.client import Prometheus, together
+from barostat.judge.history.review import Kept
+from barostat.judge.history.series import Series
+
+STEPS = 720
+_ROUND_STEPS_S = (300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 21_600.0, 43_200.0, 86_400.0)
+PARTS = 12
+"""Instants within a step at which its peak is looked for."""
+
+
+def step_for(since_s: float) -> float:
+    """The time between two points: a round one, so that there are at most a few hundred."""
+    return next((step for step in _ROUND_STEPS_S if since_s / step <= STEPS), _ROUND_STEPS_S[-1])
+
+
+async def kept(server: Prometheus, matchers: str, since_s: float, now: float) -> Kept:
+    """What the server kept of the fleet since then.
+
+    Errors: OutsideError where it cannot be asked, or keeps nothing of vLLM in that time.
+    """
+    step_s = step_for(since_s)
+    end = math.floor(now / step_s) * step_s
+    start = math.ceil((now - since_s) / step_s) * step_s
+    lines, buckets = _lines(matchers, step_s), _buckets(matchers, step_s)
+    end = max(start, end)
+    # Alone, before the others: what is wrong with the server or the selector is wrong with all of them.
+    there = await server.over(lines.pop("replicas"), start, end, step_s)
+    replicas = _finite(there[0]) if there else ()
+    if not replicas:
+        chosen = f" {{{matchers}}}" if matchers else ""
+        raise OutsideError(f"Prometheus at {server.access.base} keeps no series of vLLM{chosen} in that time", retryable=False)
+    answers = await together(*(server.over(query, start, end, step_s) for query in (*lines.values(), *buckets.values())))
+    found = dict(zip([*lines, *buckets], answers, strict=True))
+    points = {"replicas": replicas} | {name: _finite(found[name][0]) for name in lines if found[name]}
+    problems = [*server.warnings, *_about_time(points["replicas"], start, end, step_s)]
+    return Kept(start, end, step_s, points, {name: found[name] for name in buckets if found[name]}, tuple(problems))
+
+
+def _finite(series: Series) -> tuple[Point, ...]:
+    return tuple(point for point in series.points if math.isfinite(point.value))
+
+
+def _about_time(there: tuple[Point, ...], start: float, end: float, step_s: float) -> list[str]:
+    """What is missing of the time that was asked for."""
+    found = []
+    if there[0].at - start > 2 * step_s:
+        found.append(f"nothing is kept of the first {(there[0].at - start) / 86_400:.1f} days that were asked for")
+    expected = round((there[-1].at - there[0].at) / step_s) + 1
+    if len(there) < 0.98 * expected:
+        found.append(f"{expected - len(there)} of {expected} steps have no sample: gaps in what was scraped, or nothing ran")
+    if end - there[-1].at > 2 * step_s:
+        found.append(f"the newest sample is {(end - there[-1].at) / 3600:.1f} h older than the end")
+    return found
+
+
+def _any_name(family: tuple[str, ...], query: str) -> str:
+    """The query for every name that the metric has had, the newest first: of one series only the first that is there."""
+    return " or ".join(query.replace("NAME", name) for name in family)
+
+
+def _lines(matchers: str, step_s: float) -> dict[str, str]:
+    """What is summed over the fleet at every step."""
+    chosen, within = f"{{{matchers}}}" if matchers else "", f"[{step_s:.0f}s]"
+    part_s = max(60.0, step_s / PARTS)
+    usage = _any_name(names.KV_USAGE, f"NAME{chosen}")
+    running, waiting = f"{names.RUNNING[0]}{chosen}", f"{names.WAITING[0]}{chosen}"
+    demand = f"(sum({usage}) * (1 + sum({waiting}) / clamp_min(sum({running}), 1)))"
+    return {
+        "replicas": f"count(max_over_time({running}{within}))",
+        "running": f"sum(avg_over_time({running}{within}))",
+        "waiting": f"sum(avg_over_time({waiting}{within}))",
+        "kv_mean_ratio": f"avg({_any_name(names.KV_USAGE, f'avg_over_time(NAME{chosen}{within})')})",
+        "kv_high_ratio": f"max({_any_name(names.KV_USAGE, f'max_over_time(NAME{chosen}{within})')})",
+        "demand_pools": f"max_over_time({demand}[{step_s:.0f}s:{part_s:.0f}s])",
+        "requests_per_s": f"sum(rate({names.FINISHED[0]}_total{chosen}{within}))",
+        "prompt_tokens_per_s": f"sum(rate({names.PROMPT_TOKENS[0]}_total{chosen}{within}))",
+        "output_tokens_per_s": f"sum(rate({names.GENERATION_TOKENS[0]}_total{chosen}{within}))",
+        "preemptions": f"sum(increase({names.PREEMPTIONS[0]}_total{chosen}{within}))",
+    }
+
+
+def _buckets(matchers: str, step_s: float) -> dict[str, str]:
+    """Histograms: what each bucket gained at every step."""
+    chosen, within = f"{{{matchers}}}" if matchers else "", f"[{step_s:.0f}s]"
+    families = {"prompt_tokens": names.PROMPT_LENGTH, "output_tokens": names.OUTPUT_LENGTH, "ttft_s": names.TTFT, "itl_s": names.ITL}
+    return {name: f"sum by (le) ({_any_name(family, f'increase(NAME_bucket{chosen}{within})')})" for name, family in families.items()}
+
+
+async def worst_instant(server: Prometheus, matchers: str, at: float, step_s: float) -> float:
+    """Within the step that ended at `at`: when most was preempted, else when most waited.
+
+    Errors: OutsideError.
+    """
+    chosen = f"{{{matchers}}}" if matchers else ""
+    part_s = max(30.0, step_s / 60)
+    for query in (f"sum(rate({names.PREEMPTIONS[0]}_total{chosen}[{max(120.0, 4 * part_s):.0f}s]))", f"sum({names.WAITING[0]}{chosen})"):
+        found = await server.over(query, at - step_s, at, part_s)
+        points = _finite(found[0]) if found else ()
+        if points and max(point.value for point in points) > 0:
+            return max(points, key=lambda point: point.value).at
+    return at

@@ -1,0 +1,51 @@
+"""What a person writes to choose series (`namespace="x"`, `app=vllm`, deploy/NAME), as the matchers of PromQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from barostat.core.errors import InputError
+from barostat.judge.history.pages import pairs
+
+_MATCHER = re.compile(r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|==|=)\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,"'{}~=!][^\s,"'{}]*)\s*(?:,|$)""")
+_WORKLOADS = {
+    "deploy": "-[0-9a-z]+-[0-9a-z]+", "deployment": "-[0-9a-z]+-[0-9a-z]+", "deployments": "-[0-9a-z]+-[0-9a-z]+",
+    "sts": "-[0-9]+", "statefulset": "-[0-9]+", "statefulsets": "-[0-9]+", "pod": "", "pods": "", "po": "",
+}  # fmt: skip
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+
+
+def matchers(selector: str, namespace: str = "", targets: Sequence[str] = ()) -> str:
+    """The matchers without their braces; empty for everything.
+
+    `selector` may stand in braces; a value without quotes is taken as it is. `targets`: deploy/NAME, sts/NAME, pod/NAME: by the names that
+    their pods have.
+    Errors: InputError for what is no matcher, and for a target of another kind.
+    """
+    text = selector.strip()
+    text = text[1:-1] if text.startswith("{") and text.endswith("}") else text
+    found: list[str] = []
+    place = 0
+    while place < len(text.rstrip()):
+        one = _MATCHER.match(text, place)
+        if one is None:
+            raise InputError(f'{text[place:].strip()!r} is no matcher; write it as namespace="x",pod=~"vllm-.*"', "--selector")
+        name, sign, value = one.groups()
+        value = value[1:-1] if value[:1] in "\"'" else value
+        found.append(pairs({name: value.replace('\\"', '"')}).replace("=", "=" if sign == "==" else sign, 1))
+        place = one.end()
+    if namespace:
+        found.append(pairs({"namespace": namespace}))
+    if targets:
+        found.append(pairs({"pod": "|".join(map(_pods_of, targets))}).replace("=", "=~", 1))
+    return ",".join(found)
+
+
+def _pods_of(target: str) -> str:
+    kind, slash, name = target.partition("/")
+    if not slash or kind not in _WORKLOADS or not _NAME.fullmatch(name):
+        raise InputError(
+            "in Prometheus' memory a target is deploy/NAME, sts/NAME or pod/NAME; anything else is chosen with --selector", target
+        )
+    return re.escape(name).replace(r"\-", "-") + _WORKLOADS[kind]

@@ -1,0 +1,64 @@
+"""Kubernetes objects as far as a diagnosis needs them: no values of foreign variables, no copies of the manifest, no bookkeeping."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from barostat.core.redaction.credentials import REDACTED, allowed_variable, arguments, clean, secret_name
+from barostat.io.redaction.text import log_lines
+
+_KEPT_ANNOTATIONS = re.compile(
+    r"^(?:deployment\.kubernetes\.io/|kubectl\.kubernetes\.io/restartedAt$|autoscaling\.alpha\.kubernetes\.io/|prometheus\.io/(?:scrape|port|path)$"
+    r"|meta\.helm\.sh/release-name(?:space)?$|pod\.alpha\.kubernetes\.io/|kubernetes\.io/(?:change-cause|psp)$|keda\.sh/|autoscaling\.keda\.sh/"
+    r"|cluster-autoscaler\.kubernetes\.io/|controller\.kubernetes\.io/|argocd\.argoproj\.io/tracking-id$)"
+)
+_DROPPED = frozenset({"managedFields", "data", "stringData", "binaryData"})
+_COMMANDS = frozenset({"args", "command"})
+_REFERENCES = frozenset(
+    {"secretName", "secretKeyRef", "secretRef", "secret", "imagePullSecrets", "serviceAccountToken", "key", "topologyKey"}
+)
+
+
+def document(value: Any) -> Any:
+    """A decoded document, safe to hand on; its shape stays that of `kubectl get -o json`."""
+    return _walk(value, "")
+
+
+def _walk(value: Any, key: str) -> Any:
+    match value:
+        case Mapping():
+            return {str(name): _entry(str(name), item) for name, item in value.items() if name not in _DROPPED}
+        case list():
+            return [_walk(item, key) for item in value]
+        case str():
+            return "\n".join(log_lines(clean(value).split("\n"))) if key in ("message", "note") else clean(value)
+        case _:
+            return value
+
+
+def _entry(name: str, value: Any) -> Any:
+    match value:
+        case Mapping() if name == "annotations":
+            return {str(key): _walk(item, "") for key, item in value.items() if _KEPT_ANNOTATIONS.match(str(key))}
+        case list() if name == "env":
+            return [_variable(item) for item in value]
+        case list() if name == "httpHeaders":
+            return [{**item, "value": REDACTED} if isinstance(item, Mapping) else item for item in value]
+        case list() if name in _COMMANDS and all(isinstance(item, str) for item in value):
+            return list(arguments(tuple(value)) or ())
+        case str() if secret_name(name) and name not in _REFERENCES:
+            return REDACTED
+        case _:
+            return _walk(value, name)
+
+
+def _variable(item: Any) -> Any:
+    """One entry of `env`: the value only where the name is known to be harmless; where it comes from stays, by name."""
+    if not isinstance(item, Mapping):
+        return _walk(item, "")
+    found = {str(key): _walk(value, str(key)) for key, value in item.items() if key != "value"}
+    if "value" in item:
+        found["value"] = clean(str(item["value"])) if allowed_variable(str(item.get("name", ""))) else REDACTED
+    return found

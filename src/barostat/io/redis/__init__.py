@@ -1,0 +1,1 @@
+"""Budgets that several gateways share in Redis: reserved, leased, and given back."""

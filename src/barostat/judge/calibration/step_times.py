@@ -1,0 +1,205 @@
+"""How long a running engine's steps take, calibrated from what it shows. No clock, no io: scrapes or a log in, a LinearPace out.
+
+Best first: the log's step lines (logged_step_times.py); its counters between scrapes (mean_steps.py), with what these do not tell
+asked of the twin (asked_of_twin.py); a typical time between tokens.
+
+A line with no part below zero is fitted to the stretches between scrapes, at least 2 of them with steps: more of them and more varied load
+tell more. Besides, over all scrapes, the histograms of step tokens and inter-token latency side by side (prompt_cost.py). Means of a
+steady load cannot tell the parts apart, so the fit is pulled to an expected division of a step (a card's figures, where they are known),
+the more the less the samples agree with each other. `FittedStepTimes.others` are the fits under the opposite expectations: where the
+samples tell enough they agree with `pace`, and where they do not, their distance is the uncertainty of any forecast at another load.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from barostat.core.errors import InputError
+from barostat.engines.vllm.logs.digest import LogDigest
+from barostat.engines.vllm.metrics.scrapes import EngineScrapes
+from barostat.judge.calibration.logged_step_times import pace_of_steps, step_samples
+from barostat.judge.calibration.mean_steps import front_s, mean_load, preemptions_seen, stretches_seen
+from barostat.judge.calibration.prompt_cost import split_by_work
+from barostat.twin.linear_pace import LinearPace, StepSample, fit_towards
+from barostat.twin.settings import Settings
+
+Shares = tuple[float, float, float, float]
+"""What a step's time divides into at the mean load: its fixed part (weights, launches), prompt tokens, requests, cached tokens."""
+
+_FEWEST_SAMPLES = 2
+# A forecast is at best as good as a step's duration repeats itself on a busy machine.
+_LEAST_ERROR_RATIO = 0.02
+_EXPECTED: Shares = (0.55, 0.2, 0.15, 0.1)
+_FLAT: Shares = (0.95, 0.05, 0.0, 0.0)
+_STEEP: Shares = (0.1, 0.3, 0.4, 0.2)
+# What prompts may have of a step where what was computed again hides it: from a healthy engine's share to that of the worst thrash.
+_CHEAP, _DEAR = 0.05, 0.6
+_PULL = 0.1
+_AGREEING_RATIO = 0.01
+_VARIED = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class FittedStepTimes:
+    """The calibrated pace, the others that the samples do not rule out, and the samples. `note` says where it is from, for a person."""
+
+    pace: LinearPace
+    others: tuple[LinearPace, ...]
+    samples: tuple[StepSample, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What prompts cost, where it is known apart. `ratios`: their share of the mean step: expected, at least, at most.
+
+    `besides`: a sample of the steps that compute prompts, as it is expected, and with prompts as cheap, as dear as they may be.
+    """
+
+    ratios: tuple[float, float, float]
+    besides: tuple[tuple[StepSample, ...], ...] = ((), (), ())
+
+
+def fitted_step_times(
+    engine: EngineScrapes, expected: LinearPace | None = None, budget_tokens: float | None = None
+) -> FittedStepTimes | None:
+    """The engine's pace as its metrics show it; None where fewer than 2 pairs of scrapes show steps.
+
+    `expected`: the pace from the card's figures; only the proportions of its parts are used. `budget_tokens`: max_num_batched_tokens.
+    """
+    samples = stretches_seen(engine)
+    if len(samples) < _FEWEST_SAMPLES:
+        return None
+    split = split_by_work(engine, mean_load(samples).kv_tokens, budget_tokens)
+    preempted = preemptions_seen(engine) > 0
+    hidden = told_of_hidden(expected) if preempted else ""
+    prompts = hidden_prompts(expected, samples) if preempted else None
+    paces = fitted(samples, expected, source_of(engine, samples), prompts, split)
+    front = front_s(engine)
+    pace, *others = (replace(found, front_s=front) for found in paces)
+    return FittedStepTimes(pace, tuple(others), samples, told(engine, samples) + hidden)
+
+
+def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
+    """Where the pace is from, and how far it tells of other loads."""
+    loads = [sample.decodes for sample in samples]
+    varied = "" if max(loads) >= _VARIED * max(min(loads), 0.1) else ", at one load only: forecasts for another are wide"
+    steps = sum(sample.steps for sample in samples)
+    return f"a step's time is calibrated on {steps:,.0f} steps in {source_of(engine, samples)}{varied}"
+
+
+def told_of_hidden(expected: LinearPace | None) -> str:
+    """What is done about prompts whose cost preemptions hide."""
+    if expected is not None:
+        return "; what preemptions made to compute again is in no counter: what a prompt token costs is taken from the card's figures"
+    return (
+        "; what preemptions made to compute again is in no counter, so what a prompt token costs is not told: forecasts are wide "
+        "(--model-config and --gpu, or an engine started with --enable-logging-iteration-details, narrow them)"
+    )
+
+
+def hidden_prompts(expected: LinearPace | None, samples: Sequence[StepSample]) -> Prompts:
+    """What prompts cost where preemptions hide it: as the card's figures have it, else anything that was ever seen."""
+    share = shares_of(expected, samples)[1]
+    return Prompts((share, _CHEAP, _DEAR) if expected is None else (share, share, share))
+
+
+def source_of(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
+    """What the pace is made of, for a person."""
+    return f"{len(samples)} stretches between scrapes of {engine.scrapes[-1].source}"
+
+
+def pace_of_log(log: LogDigest | None, index: str, settings: Settings, engine: EngineScrapes | None) -> FittedStepTimes | None:
+    """The pace of the engine of that index as its step lines show it; None where the log has too few of them.
+
+    `settings`: the engine's own; `engine`: its scrapes, for what clients wait on the way.
+    """
+    if log is None or not log.steps:
+        return None
+    steps = log.steps.get(index) or (next(iter(log.steps.values())) if len(log.steps) == 1 else ())
+    size = settings.groups[0].block_tokens
+    pool_tokens = settings.usable_blocks * size
+    try:
+        pace = pace_of_steps(steps, pool_tokens, size, log.source)
+    except InputError:
+        return None
+    pace = replace(pace, front_s=0.0 if engine is None else front_s(engine))
+    samples = tuple(replace(sample, steps=1.0) for sample in step_samples(steps, pool_tokens, size))
+    loads = sorted(sample.decodes for sample in samples)
+    others: tuple[LinearPace, ...] = ()
+    varied = ""
+    if loads[-1 - len(loads) // 20] < _VARIED * max(loads[len(loads) // 20], 0.1):
+        others = tuple(replace(fit_towards(samples, shares, pace.source), front_s=pace.front_s) for shares in (_FLAT, _STEEP))
+        varied = ", at one load only: forecasts for another are wide"
+    return FittedStepTimes(pace, others, samples, f"a step's time is calibrated on {pace.source}{varied}")
+
+
+def pace_of_latency(seconds: float, source: str, card: LinearPace | None = None) -> FittedStepTimes:
+    """A pace from nothing but a typical time between tokens: a step of that length, divided as the card's figures say, or wholly fixed."""
+    if card is None:
+        pace = LinearPace(seconds, error_ratio=0.3, source=source)
+    else:
+        pace = card if card.base_s >= seconds else replace(card, base_s=seconds)
+        pace = replace(pace, error_ratio=0.3, source=source)
+    return FittedStepTimes(pace, (), (), f"a step's time is taken from {source} alone: {pace.error_ratio:.0%} either way")
+
+
+def fitted(
+    samples: Sequence[StepSample],
+    expected: LinearPace | None,
+    source: str,
+    prompts: Prompts | None = None,
+    split: Sequence[StepSample] = (),
+) -> tuple[LinearPace, ...]:
+    """The lines through the samples as expected, as flat and as steep as these leave room for. How far off each is, by the samples alone:
+    what is besides is chosen, or from coarse buckets."""
+    divisions = [shares_of(expected, samples), _FLAT, _STEEP]
+    besides: tuple[Sequence[StepSample], ...] = (split, split, split)
+    if prompts is not None:
+        divisions = [_with_prompts(shares, ratio) for shares, ratio in zip(divisions, prompts.ratios, strict=True)]
+        besides = tuple([*split, *one] for one in prompts.besides)
+    first = fit_towards(samples, divisions[0], source, _PULL, besides[0])
+    pull = _PULL * max(1.0, (_off(first, samples) / _AGREEING_RATIO) ** 2)
+    # What a prompt costs is expected of none but a card or the twin: elsewhere the samples say it best, for all their noise.
+    known = expected is not None or (prompts is not None and bool(prompts.besides[0]))
+    pulls = (pull if known else _PULL, *(_PULL if prompts is None else pull for _ in divisions[1:]))
+    found = (
+        fit_towards(samples, shares, source, pull, beside, prompts_pull)
+        for shares, beside, prompts_pull in zip(divisions, besides, pulls, strict=True)
+    )
+    return tuple(replace(pace, error_ratio=max(_off(pace, samples), _LEAST_ERROR_RATIO)) for pace in found)
+
+
+def shares_of(pace: LinearPace | None, samples: Sequence[StepSample]) -> Shares:
+    """What each part of the pace has of a step at the mean load; what is usual where there is none."""
+    if pace is None:
+        return _EXPECTED
+    mean = mean_load(samples)
+    parts = (
+        pace.base_s, pace.prefill_token_s * mean.prefill_tokens, pace.decode_s * mean.decodes, pace.kv_token_s * mean.kv_tokens
+    )  # fmt: skip
+    total = sum(parts)
+    if total <= 0:
+        return _EXPECTED
+    base, prefill, decode, kv = (part / total for part in parts)
+    return base, prefill, decode, kv
+
+
+def _with_prompts(shares: Shares, ratio: float) -> Shares:
+    """The division with that share for prompts, the rest as it was."""
+    base, prefill, decode, kv = shares
+    left = (1 - ratio) / ((1 - prefill) or 1.0)
+    return base * left, ratio, decode * left, kv * left
+
+
+def _off(pace: LinearPace, samples: Sequence[StepSample]) -> float:
+    """How far the pace is off, as one standard deviation of a sample over its duration."""
+    steps = sum(sample.steps for sample in samples)
+    squares = sum(
+        one.steps * (pace.base_s + pace.prefill_token_s * one.prefill_tokens + pace.decode_s * one.decodes
+                     + pace.kv_token_s * one.kv_tokens - one.duration_s) ** 2 / one.duration_s**2
+        for one in samples
+    )  # fmt: skip
+    return math.sqrt(squares / steps)

@@ -1,0 +1,47 @@
+"""The host's memory ran out: the container's cgroup limit, or the node.
+
+Meaning: the kernel (or ray's monitor, or the kubelet's eviction) killed a process for *host* memory. Exit code 137 and OOMKilled say
+nothing about the GPU.
+
+Impact: the pod restarts with a cold cache; with the same limit it happens again.
+
+Evidence: OOMKilled in the pod's last state, an OOM-killer line of the kernel, ray's memory monitor, an eviction for memory.
+
+Not evidence: exit 137 by itself (a failed probe or a delete sends the same signal); `CUDA out of memory`.
+
+Mitigation: a memory limit that fits what loading and offloading need; less KV or weight offloading; more /dev/shm only if that is what
+fills. No GPU flag helps.
+
+Source: Kubernetes 1.34 container status; vLLM issues 53042, 10981, 16916.
+"""
+
+from __future__ import annotations
+
+from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+
+
+def judge(case: Case) -> Judgement:
+    """Claim where something was killed for host memory."""
+    if case.present("oom-killed"):
+        evicted = bool(case.present("evicted"))
+        return Claim(
+            confidence=case.confidence("oom-killed") * 0.97,
+            severity="critical",
+            summary=f"Killed for host memory, not GPU memory: {case.because('oom-killed')}.",
+            rests_on=("oom-killed", *case.present("evicted", "restarts")),
+            variant="node-eviction" if evicted else "cgroup",
+        )
+    if case.present("evicted"):
+        return Claim(
+            confidence=case.confidence("evicted") * 0.9,
+            severity="critical",
+            summary=f"The node evicted the pod: {case.because('evicted')}.",
+            rests_on=("evicted", *case.present("restarts")),
+            variant="node-eviction",
+        )
+    if case.absent("oom-killed"):
+        return Cleared(case.because("oom-killed"))
+    return Open("neither pod status nor a log was given", case.missing("oom-killed"))
+
+
+CAUSE = Cause("host-oom", "Killed for host memory (cgroup or node)", 5, judge)

@@ -1,0 +1,54 @@
+"""The engine answers /health and produces nothing.
+
+Meaning: the API server lives, the core or a rank does not: a process that is stopped or stuck, or a collective that never returns.
+
+Impact: requests hang until their clients give up; probes on /health see nothing wrong.
+
+Evidence: requests are running and not one token was counted for a long time; the core process is stopped; a request of one token is not
+answered; a collective or an RPC to a worker timed out.
+
+Not evidence: no tokens with no requests (idle); a long prefill (steps still move); a paused or sleeping engine.
+
+Mitigation: take the replica out of rotation and restart it, controlled; keep the log and the processes' stacks. For collectives look at
+NCCL_DEBUG, peer-to-peer, /dev/shm and the fabric. A probe on token progress would have found it.
+
+Source: vLLM 0.32.0: /health asks whether the core is alive, not whether it moves; kserve issue 6259.
+"""
+
+from __future__ import annotations
+
+from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+
+STUCK = ("core-stopped", "tokens-stalled", "probe-unanswered")
+
+
+def judge(case: Case) -> Judgement:
+    """Claim where nothing moves although it should."""
+    if case.present("engine-asleep"):
+        return Cleared(case.because("engine-asleep"))
+    if stuck := case.present(*STUCK):
+        together = min(0.99, case.confidence(*stuck) * (0.9 + 0.04 * len(stuck)))
+        collective = bool(case.present("collective-hang"))
+        return Claim(
+            confidence=together,
+            severity="critical",
+            summary=f"The engine answers and produces nothing: {case.because(stuck[0])}.",
+            rests_on=(*stuck, *case.present("collective-hang", "endpoint-silent")),
+            variant="collective" if collective else "no-tokens",
+        )
+    if case.present("collective-hang"):
+        return Claim(
+            confidence=case.confidence("collective-hang") * 0.9,
+            severity="critical",
+            summary=f"A collective never returned: {case.because('collective-hang')}.",
+            rests_on=("collective-hang", *case.present("engine-died")),
+            variant="collective",
+        )
+    if case.present("engine-busy"):
+        return Cleared(case.because("engine-busy"))
+    if case.absent("tokens-stalled"):
+        return Cleared(case.because("tokens-stalled"))
+    return Open("token progress was not measured", case.missing("tokens-stalled"))
+
+
+CAUSE = Cause("hung-engine", "Answers /health, produces no tokens", 7, judge)

@@ -1,0 +1,51 @@
+"""The latency or the errors are made outside the engine: in the network, the ingress or the gateway.
+
+Meaning: clients wait or fail, and the engine's own figures show no reason for it.
+
+Impact: timeouts, 502, 503 and 504 at the edge, connection resets, retries that multiply the load.
+
+Evidence: the gateway's latency is far above the engine's end-to-end latency; 5xx at the edge with an engine that answers quickly or
+sees no traffic.
+
+Not evidence: 503 that the engine itself sends (its queue limits), timeouts while the engine's queue is long.
+
+Mitigation: look at the gateway's upstream time-outs, connection limits and routing; do not touch the engine.
+
+Source: the diagnostics page of the playbook; vLLM 0.32.0 e2e_request_latency_seconds is measured inside the server.
+"""
+
+from __future__ import annotations
+
+from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+
+ENGINE_IS_THE_REASON = (
+    "preemption-heavy",
+    "kv-capacity-waiting",
+    "slots-full",
+    "prefill-budget-saturated",
+    "compute-saturated",
+    "tokens-stalled",
+    "api-server-saturated",
+    "queue-rejections",
+)
+
+
+def judge(case: Case) -> Judgement:
+    """Claim where the edge is slow or failing and the engine is neither."""
+    outside = case.present("latency-outside-engine", "timeouts-and-5xx")
+    if outside and not case.present(*ENGINE_IS_THE_REASON) and case.present("engine-busy", "engine-idle"):
+        sure = 0.9 if "latency-outside-engine" in outside else 0.6
+        return Claim(
+            confidence=case.confidence(*outside) * sure,
+            severity="warning",
+            summary=f"The engine is not what is slow: {case.because(outside[0])}.",
+            rests_on=outside,
+        )
+    if outside:
+        return Cleared(f"errors at the edge have a reason in the engine: {case.because(*case.present(*ENGINE_IS_THE_REASON)[:1])}")
+    if case.absent("latency-outside-engine"):
+        return Cleared(case.because("latency-outside-engine"))
+    return Open("no access log of a gateway was given", case.missing("latency-outside-engine"))
+
+
+CAUSE = Cause("network-or-gateway", "Latency or errors made outside the engine", 40, judge)

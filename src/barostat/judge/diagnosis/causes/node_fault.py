@@ -1,0 +1,52 @@
+"""The card or its node is faulty: throttled by heat or power, ECC errors, or lost.
+
+Meaning: hardware, driver or cooling. From the engine it looks like pressure (slower steps) or like a crash.
+
+Impact: a slow or dead replica that no vLLM setting can mend; it also slows every rank that waits for it.
+
+Evidence: thermal or hardware slowdown among the throttle reasons under load, uncorrected ECC errors, a fatal Xid, a card that does not
+answer, a node condition that is bad.
+
+Not evidence: the software power cap and idle clocks among the throttle reasons (normal), corrected ECC errors, an Xid that applications
+cause (13, 31, 43, 45) without a hardware one beside it.
+
+Mitigation: move the work away (cordon, then drain) and hand the node to its owner. Do not tune the server on a sick card.
+
+Source: NVIDIA's Xid catalogue and nvidia-smi documentation; the pre-checks of the runbook; vLLM issue 5222.
+"""
+
+from __future__ import annotations
+
+from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+
+# symptom -> variant, the surest first
+KINDS = (
+    ("gpu-ecc", "ecc"),
+    ("gpu-xid", "xid"),
+    ("gpu-lost", "xid"),
+    ("gpu-fault-in-log", "xid"),
+    ("gpu-throttled", "throttle"),
+    ("node-unhealthy", "xid"),
+)
+
+
+def judge(case: Case) -> Judgement:
+    """Claim on hardware evidence only."""
+    names = tuple(name for name, _ in KINDS)
+    for name, variant in KINDS:
+        if case.present(name):
+            ecc = "ECC" in case.because(name)
+            return Claim(
+                confidence=case.confidence(name) * 0.95,
+                severity="critical",
+                summary=f"The card or its node is faulty: {case.because(name)}.",
+                rests_on=(name, *(other for other in case.present(*names) if other != name)),
+                variant="ecc" if ecc else variant,
+            )
+    clear = tuple(name for name in names if case.absent(name))
+    if clear:
+        return Cleared(case.because(clear[0]))
+    return Open("neither the card's state nor a kernel log was given", case.missing("gpu-throttled", "gpu-ecc", "gpu-xid"))
+
+
+CAUSE = Cause("node-fault", "Faulty card or node: throttle, ECC, Xid", 1, judge)

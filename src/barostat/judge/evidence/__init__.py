@@ -1,0 +1,1 @@
+"""What was gathered, unjudged, and the windows of signals that are made of it."""

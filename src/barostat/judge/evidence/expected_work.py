@@ -1,0 +1,84 @@
+"""What an engine's card should need for the tokens it computed: the step model held against the measured rates.
+
+    prompt and generated tokens/s, running requests, cache in use  --step model-->  seconds of steps in each second
+
+An engine with a request running takes one step after the other, so that it needs all of every second. Where the model has it need a
+small part of that, its steps take longer than model, card and load explain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from barostat.catalog.cards import find_card
+from barostat.catalog.models import find_model
+from barostat.catalog.signals import signal
+from barostat.core.errors import InputError
+from barostat.core.signal import Signal
+from barostat.core.window import Window
+from barostat.judge.sizing.plan import CapacityPlan, PlanRequest, plan
+from barostat.judge.sizing.planned_steps import doubt_of_plan, steps_of_plan
+from barostat.kv.read_architecture import read_architecture
+from barostat.kv.step_time.model import StepLoad, StepTimeModel
+
+_CHUNK_TOKENS = 2048.0
+
+
+def with_expected_work(window: Window, card: str | None) -> Window:
+    """The window with `expected_work_ratio` and its error, where model, card and rates are known; else as it is.
+
+    `card`: as the vendor's tool, the exporter or the user calls it.
+    """
+    generated, prompts, running = (
+        window.fresh(name) for name in ("generation_tokens_per_s", "prompt_tokens_per_s", "running_requests")
+    )  # fmt: skip
+    if generated is None or prompts is None or running is None:
+        return window
+    made = _planned(window, card)
+    if made is None or (model := steps_of_plan(made)) is None or (doubt := doubt_of_plan(made)) is None:
+        return window
+    cached_tokens = _cached_tokens(window, made)
+    points = [
+        (point.at, _work_s(model, point.value, _near(prompts, point.at), _near(running, point.at), cached_tokens))
+        for point in generated.points
+    ]
+    gpus = f"{made.gpus} x " if made.gpus > 1 else ""
+    source = f"step model of {made.request.model_name} on {gpus}{made.request.card.name if made.request.card else ''}"
+    at_load = doubt.at(StepLoad(decodes=running.mean, cached_tokens=cached_tokens))
+    found = (
+        signal("expected_work_ratio", points, source),
+        signal("expected_work_error_ratio", [(generated.at, at_load.ratio)], source, "; ".join(at_load.because)),
+    )
+    return replace(window, signals={**window.signals, **{item.name: item for item in found if item is not None}})
+
+
+def _planned(window: Window, card: str | None) -> CapacityPlan | None:
+    name, figures = window.config.get("model"), find_card(card) if card else None
+    if name is None or figures is None or window.version is None or (listed := find_model(str(name.value))) is None:
+        return None
+    try:
+        model = read_architecture(listed.config, listed.name)
+        return plan(PlanRequest(model, str(name.value), window.version, window.config, figures))
+    except InputError:
+        return None  # flags that the planner refuses: what the engine makes of them is not known
+
+
+def _cached_tokens(window: Window, made: CapacityPlan) -> float:
+    """Tokens that running requests hold, as measured, or as the pool's usage has it."""
+    if (used := window.fresh("kv_used_tokens")) is not None:
+        return used.mean
+    usage = window.fresh("kv_usage_ratio")
+    return 0.0 if usage is None else usage.mean * made.pool.tokens
+
+
+def _work_s(model: StepTimeModel, generated_per_s: float, prompts_per_s: float, running: float, cached_tokens: float) -> float:
+    """Seconds of steps for a second's tokens: each running request gets one of each step, and prompts are computed beside them."""
+    load = StepLoad(decodes=max(1.0, running), cached_tokens=cached_tokens)
+    step_s = model.step_s(load)
+    chunk = replace(load, prompt_tokens=_CHUNK_TOKENS, pairs=_CHUNK_TOKENS**2 / 2, prompts=1.0)
+    prompt_token_s = (model.step_s(chunk) - step_s) / _CHUNK_TOKENS
+    return generated_per_s / load.decodes * step_s + prompts_per_s * prompt_token_s
+
+
+def _near(seen: Signal, at: float) -> float:
+    return min(seen.points, key=lambda point: abs(point.at - at)).value

@@ -1,0 +1,104 @@
+"""The load at which an engine is lost, as a multiple of the given one: the gap between one that holds and one that does not, halved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from barostat.judge.experiments.service_level import carries
+from barostat.twin.forms import simulate
+from barostat.twin.pace import Pace
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Slo, summarise
+
+MOST_LOAD, LEAST_LOAD = 64.0, 1 / 64
+WITHIN_RATIO = 0.03
+"""The gap between the load that holds and the one that does not is narrowed to this."""
+MOST_ROWS = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """`holds_at`: the largest load tried that holds (None: none does); `breaks_at`: the least that does not (None: all hold)."""
+
+    holds_at: float | None
+    breaks_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakingPoint:
+    """Where an engine is lost; and where, with steps as short or as long as they may be (nothing where they are exact)."""
+
+    name: str
+    expected: Gap
+    ends: tuple[Gap, ...]
+    rate_per_s: float
+
+    @property
+    def lowest(self) -> float | None:
+        """The load that holds even where steps are as long as they may be; None where none does."""
+        found = [gap.holds_at for gap in (self.expected, *self.ends)]
+        return None if None in found else min(load for load in found if load is not None)
+
+    @property
+    def highest(self) -> float | None:
+        """The load that does not hold even where steps are as short as they may be; None where none was found."""
+        found = [gap.breaks_at for gap in (self.expected, *self.ends)]
+        return None if None in found else max(load for load in found if load is not None)
+
+
+def narrowed(holds: Callable[[float], bool], most: float = MOST_LOAD, least: float = LEAST_LOAD) -> Gap:
+    """The gap around the load that is lost, from load 1 on: doubled or halved until it is in between, then halved itself."""
+    low, high = (1.0, None) if holds(1.0) else (None, 1.0)
+    while high is None and low is not None and low < most:
+        following = min(most, low * 2)
+        low, high = (following, None) if holds(following) else (low, following)
+    while low is None and high is not None and high > least:
+        following = max(least, high / 2)
+        low, high = (following, high) if holds(following) else (None, following)
+    while low is not None and high is not None and high / low > 1 + WITHIN_RATIO:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return Gap(low, high)
+
+
+def breaking_point(name: str, settings: Settings, rows: Sequence[Row], paces: Sequence[Pace], slo: Slo) -> BreakingPoint:
+    """Where this engine is lost. `paces`: the expected one, then those that it may be as well."""
+    most = min(MOST_LOAD, MOST_ROWS / max(1, len(rows)))
+
+    def gap(pace: Pace) -> Gap:
+        front_s = float(getattr(pace, "front_s", 0.0))
+
+        def holds(load: float) -> bool:
+            outcome = simulate(settings, lasting(rows, load), pace)
+            return carries(outcome, summarise(outcome, settings.usable_blocks, slo, front_s), slo)
+
+        return narrowed(holds, max(1.0, most))
+
+    return BreakingPoint(name, gap(paces[0]), tuple(gap(pace) for pace in paces[1:]), rate_of(rows))
+
+
+def rate_of(rows: Sequence[Row]) -> float:
+    """Requests per second at load 1."""
+    span_s = _span_s(rows)
+    return (len(rows) - 1) / span_s if span_s > 0 else 0.0
+
+
+def lasting(rows: Sequence[Row], load: float) -> list[Row]:
+    """The same requests at so many times their rate, over and over until they last as long as they did: a burst would say nothing."""
+    copies = max(1, math.ceil(load))
+    start, turn_s = min(row.arrival_s for row in rows), _span_s(rows) * (len(rows) / max(1, len(rows) - 1))
+    return [
+        row._replace(
+            request_id=f"{row.request_id}~{copy}" if copy else row.request_id, arrival_s=(row.arrival_s - start + copy * turn_s) / load
+        )
+        for copy in range(copies)
+        for row in rows
+        if (row.arrival_s - start + copy * turn_s) / load <= turn_s or copies == 1
+    ]
+
+
+def _span_s(rows: Sequence[Row]) -> float:
+    return max(row.arrival_s for row in rows) - min(row.arrival_s for row in rows)

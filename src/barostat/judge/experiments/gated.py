@@ -1,0 +1,249 @@
+"""Several engines behind one gate, on the twin: the same `admit` that decides of live requests, with the twin's steps as the world.
+
+    rows -> decide -> [queue -> due] -> the engine it chose, step by step -> produced, returned -> the ledger
+
+The engines advance in step: the one that is furthest behind goes first, so that none is ahead of another by more than a step of its own.
+What the gate hears of them, it hears as it would live: produced tokens every 0.1 s (chunks of the stream), metrics every second.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from barostat.admit.asked import AskedRequest
+from barostat.admit.decision import Admitted, Decision, Queued, Refused
+from barostat.admit.gate import decide, due, joined, next_due_at, observed, produced, returned
+from barostat.admit.ledger import Ledger
+from barostat.admit.replica_news import Observation, Pool
+from barostat.admit.rules import Rules
+from barostat.judge.experiments.gates import REPLICAS, GateName
+from barostat.twin.event_skipping.state import EventSkippingState
+from barostat.twin.fed import FedEngine
+from barostat.twin.intake import NS
+from barostat.twin.outcome import Life, Outcome
+from barostat.twin.pace import Pace
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+
+_HEARD_EACH_S = 0.1
+_SCRAPED_EACH = 10
+_NEVER_NS = 1 << 62
+# A client that was refused comes back no sooner than this, however short its pause: as the twin alone has it (twin/intake.py).
+_AFTER_REFUSAL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Requests with what they say of themselves. `output_limit`: the max_tokens that all of them state, None for none. A row that waits
+    for another comes so long after its end, or after its refusal.
+
+    `tenants`: by request id, "" for those that are not in it.
+    """
+
+    rows: Sequence[Row]
+    output_limit: int | None = None
+    tenants: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Engines that are all alike."""
+
+    replicas: int
+    settings: Settings
+    pace: Pace
+
+
+class TurnedAway(NamedTuple):
+    """A request that was refused, when and why; `retry_after_s`: when it was told to come back."""
+
+    request_id: str
+    reason: str
+    at_s: float
+    retry_after_s: float | None
+
+
+@dataclass(slots=True)
+class GatedOutcome:
+    """What became of every request. `lives`: by request id, of those that an engine took in; `arrived_s` of all.
+
+    `held_ratios`: share of a pool in use, by second and replica; `margins`: of the gate, by second. `engines`: what each one did.
+    """
+
+    arrived_s: dict[str, float] = field(default_factory=dict)
+    lives: dict[str, Life] = field(default_factory=dict)
+    refused: list[TurnedAway] = field(default_factory=list)
+    waited_s: list[float] = field(default_factory=list)
+    held_ratios: list[float] = field(default_factory=list)
+    margins: list[float] = field(default_factory=list)
+    preemptions: int = 0
+    last_arrival_s: float = 0.0
+    engines: list[Outcome] = field(default_factory=list)
+
+
+class GatedRun:
+    """One run. Mutable; `run` takes it to its end."""
+
+    def __init__(self, fleet: Fleet, rules: Rules, traffic: Traffic, gate: GateName = "forecast") -> None:
+        self._rules = rules
+        self._gate = gate
+        self._oracle = gate == "oracle"
+        self._traffic = traffic
+        self._coming = [(row.arrival_s, place, row) for place, row in enumerate(traffic.rows) if row.after_id is None]
+        heapq.heapify(self._coming)
+        self._behind: dict[str, list[tuple[int, Row]]] = {}  # request -> rows that wait for its end, with their place among all
+        for place, row in enumerate(traffic.rows):
+            if row.after_id is not None:
+                self._behind.setdefault(row.after_id, []).append((place, row))
+        self.ledger = Ledger(REPLICAS[gate])
+        settings = fleet.settings
+        pool = Pool(
+            kv_tokens=settings.usable_blocks * settings.groups[0].block_tokens,
+            block_tokens=settings.groups[0].block_tokens,
+            slots=_NEVER_NS if gate == "engine" else settings.running_limit,
+            longest_tokens=settings.max_model_len,
+            shares_prefixes=settings.prefix_caching,
+            watermark_ratio=settings.watermark_ratio,
+        )
+        self._engines: list[FedEngine] = []
+        self._names: list[str] = []
+        for number in range(fleet.replicas):
+            name = f"replica-{number}"
+            self._names.append(name)
+            self._engines.append(FedEngine(settings, fleet.pace, _state(settings, traffic.rows)))
+            joined(self.ledger, name, pool, 0.0)
+        self._place = {name: number for number, name in enumerate(self._names)}
+        self._asked: dict[int, tuple[Row, AskedRequest]] = {}
+        self._numbers: dict[str, int] = {}
+        self._rejected = [0] * fleet.replicas
+        self.outcome = GatedOutcome()
+
+    def run(self) -> GatedOutcome:
+        """What became of every request."""
+        outcome, engines = self.outcome, self._engines
+        hear_s, heard, at_s = 0.0, 0, 0.0
+        while True:
+            arrival_s = self._coming[0][0] if self._coming else None
+            busy = [(when, number) for number, engine in enumerate(engines) if (when := engine.next_ns) is not None]
+            if arrival_s is None and not busy and not self.ledger.queued:
+                break
+            soonest = hear_s if arrival_s is None else min(hear_s, arrival_s)
+            again_s = next_due_at(self.ledger, at_s)
+            if again_s is not None:
+                soonest = min(soonest, again_s)
+            if busy:
+                busy.sort()
+                when, number = busy[0]
+                if when < soonest * NS:
+                    until = min(round(soonest * NS), busy[1][0] + 1 if len(busy) > 1 else _NEVER_NS)
+                    ended = engines[number].advance(max(until, when + 1))
+                    self._look_for_rejected(number)
+                    if ended:
+                        at_s = max(at_s, ended[-1][1] / NS)
+                        self._ended(ended)
+                        self._due(at_s)
+                    continue
+            at_s = max(at_s, soonest)
+            if arrival_s is not None and arrival_s <= at_s:
+                outcome.last_arrival_s = arrival_s
+                self._arrives(heapq.heappop(self._coming)[2])
+            elif hear_s <= at_s:
+                hear_s += _HEARD_EACH_S
+                heard += 1
+                self._hear(at_s, heard % _SCRAPED_EACH == 0)
+                self._due(at_s)
+            else:
+                self._due(at_s)
+        for engine in engines:
+            outcome.engines.append(engine.outcome)
+            outcome.preemptions += engine.load[3]
+            for life in engine.lives:
+                outcome.lives[life.request_id] = life
+        return outcome
+
+    def _arrives(self, row: Row) -> None:
+        traffic, at = self._traffic, row.arrival_s
+        self.outcome.arrived_s[row.request_id] = at
+        limit = row.output_tokens if self._oracle else traffic.output_limit
+        asked = AskedRequest(
+            at=at,
+            input_tokens=row.input_tokens,
+            counted_as="exact",
+            output_limit=limit,
+            tenant=traffic.tenants.get(row.request_id, ""),
+            least_output_tokens=row.output_tokens if self._oracle else 0,
+            priority=row.priority,
+            prefix_key=row.hash_ids[1] + 1 if row.hash_ids and len(row.hash_ids) > 1 else 0,
+        )
+        decision, _ = decide(asked, self.ledger, self._rules, at)
+        self._take(decision, row, at)
+
+    def _take(self, decision: Decision, row: Row, at: float) -> None:
+        if isinstance(decision, Admitted):
+            self.outcome.waited_s.append(decision.waited_s)
+            self._asked[decision.reservation] = (row, self.ledger.reservations[decision.reservation].request)
+            self._numbers[row.request_id] = decision.reservation
+            output = row.output_tokens if decision.output_cap is None else min(row.output_tokens, decision.output_cap)
+            self._engines[self._place[decision.replica]].put(row._replace(output_tokens=output), at)
+        elif isinstance(decision, Queued):
+            self._asked[decision.reservation] = (row, self.ledger.reservations[decision.reservation].request)
+        elif isinstance(decision, Refused):
+            self.outcome.refused.append(TurnedAway(row.request_id, decision.reason, at, decision.retry_after_s))
+            self._follows(row.request_id, at, max(_AFTER_REFUSAL_S, decision.retry_after_s or 0.0))
+
+    def _follows(self, request_id: str, at: float, least_s: float = 0.0) -> None:
+        """What waited for that request has its time of arrival."""
+        for place, row in self._behind.pop(request_id, ()):
+            arrival_s = at + max(row.arrival_s, least_s)
+            if arrival_s <= row.latest_s:
+                heapq.heappush(self._coming, (arrival_s, place, row._replace(arrival_s=arrival_s, after_id=None, latest_s=math.inf)))
+
+    def _due(self, at: float) -> None:
+        for decision in due(self.ledger, self._rules, at):
+            self._take(decision, self._asked[decision.reservation][0], at)
+
+    def _ended(self, ended: Sequence[tuple[str, int]]) -> None:
+        for name, at_ns in ended:
+            reservation = self._numbers.pop(name)
+            row, asked = self._asked.pop(reservation)
+            cap = self._rules.max_output_tokens
+            limit = min((value for value in (asked.output_limit, cap) if value is not None), default=None)
+            length = row.output_tokens if limit is None else min(row.output_tokens, limit)
+            at_limit = limit is not None and length >= limit
+            returned(self.ledger, reservation, at_ns / NS, "length" if at_limit else "stop", row.input_tokens, length)
+            self._follows(name, at_ns / NS)
+
+    def _look_for_rejected(self, number: int) -> None:
+        rejections = self._engines[number].outcome.rejections
+        for rejection in rejections[self._rejected[number] :]:
+            reservation = self._numbers.pop(rejection.request_id)
+            self._asked.pop(reservation)
+            self.outcome.refused.append(TurnedAway(rejection.request_id, rejection.reason, rejection.at_s, None))
+            returned(self.ledger, reservation, rejection.at_s, "unsent")
+            self._follows(rejection.request_id, rejection.at_s, _AFTER_REFUSAL_S)
+        self._rejected[number] = len(rejections)
+
+    def _hear(self, at: float, scraped: bool) -> None:
+        for name, engine in zip(self._names, self._engines, strict=True):
+            for request_id, tokens in engine.progress():
+                number = self._numbers.get(request_id)
+                if number is not None:
+                    produced(self.ledger, number, tokens, at)
+            if scraped:
+                used, running, waiting, preemptions = engine.load
+                self.outcome.held_ratios.append(used)
+                observed(self.ledger, name, Observation(used, running, waiting, preemptions), at)
+        if scraped:
+            self.outcome.margins.append(self.ledger.margin.z)
+
+
+def _state(settings: Settings, rows: Sequence[Row]) -> EventSkippingState | None:
+    if settings.prefix_caching and any(row.hash_ids is not None or row.prompt_token_ids is not None for row in rows):
+        from barostat.twin.event_skipping.told_blocks import BlockLeapState  # numpy is loaded for shared prefixes only
+
+        return BlockLeapState(settings)
+    return None

@@ -1,0 +1,89 @@
+"""The gates that are compared: ours, and what others do in its place. They differ in one answer only: does this request fit there now?
+
+All have the same queue, the same deadlines and the same choice of replica, so that what is measured is the decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+from barostat.admit.held_forecast import ReplicaLedger
+from barostat.admit.replica_news import Observation, Pool
+from barostat.admit.reservation import Reservation
+
+GateName = Literal["forecast", "oracle", "worst-case", "concurrency", "engine"]
+GATES: tuple[GateName, ...] = get_args(GateName)
+"""`forecast`: ours. `oracle`: knows every output length. `worst-case`: reserves input + max_tokens. `concurrency`: so many requests per
+replica (`Rules.max_running`). `engine`: none, the engines' own limits decide."""
+
+
+_ORACLE_RATIO = 0.97
+# Of the pool: it knows each length, but not to the step when each prompt is through.
+
+
+class _OpenReplica(ReplicaLedger):
+    """Everything fits; how many may run is in the rules. The load is what is in flight."""
+
+    __slots__ = ()
+
+    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+        del one, z, budget, at
+        return True
+
+    def look(self, at: float) -> None:
+        del at
+
+    def admit(self, one: Reservation) -> None:
+        super().admit(one)
+        self.held_tokens = float(len(self.live))
+
+    def take_back(self, one: Reservation) -> None:
+        super().take_back(one)
+        self.held_tokens = float(len(self.live))
+
+    def observe(self, seen: Observation, at: float) -> int:
+        del seen, at
+        return 0
+
+
+class _WorstCaseReplica(ReplicaLedger):
+    """What fits is what fits if every answer runs to its limit."""
+
+    __slots__ = ()
+
+    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+        del z, at
+        one.held = self.holds(one, one.produced)
+        return self.most_tokens + self.most(one) <= budget
+
+
+class _OracleReplica(ReplicaLedger):
+    """What fits is what fits, given that each answer is as long as it is: the requests run to their limit, which is their length."""
+
+    __slots__ = ()
+
+    def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
+        del z, at
+        budget *= _ORACLE_RATIO
+        one.held = self.holds(one, one.produced)
+        if self.most_tokens + self.most(one) <= budget:
+            return True
+        left = [(other.cap - other.produced, self.holds(other, other.produced)) for other in self.live.values()]
+        left.append((one.cap, one.held))
+        left.sort(reverse=True)
+        held = 0.0
+        for count, (steps, mine) in enumerate(left, 1):
+            held += mine
+            if held + count * steps > budget:
+                return False
+        return True
+
+
+REPLICAS: dict[GateName, Callable[[str, Pool], ReplicaLedger]] = {
+    "forecast": ReplicaLedger,
+    "oracle": _OracleReplica,
+    "worst-case": _WorstCaseReplica,
+    "concurrency": _OpenReplica,
+    "engine": _OpenReplica,
+}

@@ -1,0 +1,50 @@
+"""One engine behind a gateway that holds requests back by their KV tokens: its run, with times counted from the arrival at the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barostat.admit.rules import Rules
+from barostat.core.errors import InputError
+from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic
+from barostat.twin.intake import NS, Rejection
+from barostat.twin.outcome import Outcome
+from barostat.twin.pace import Pace
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+
+_REFUSED = 503
+# The budget alone is tried: what waits is not refused. A deadline would be another limit, and its own first refusals, when all clients come
+# at once, would keep them away for longer than a trial lasts.
+_NO_END_S, _NO_END = 1e9, 1_000_000
+
+
+def held_at_edge(settings: Settings, pace: Pace, rows: Sequence[Row], budget_tokens: int) -> Outcome:
+    """What becomes of the rows where so many tokens may be in flight at once. What waits at the gateway counts as
+    waiting, however long it does.
+
+    Errors: InputError for an engine with several kinds of attention: behind a gateway the twin has one.
+    """
+    if len(settings.groups) > 1 or not settings.groups[0].is_full:
+        raise InputError("a budget at the edge is tried with one kind of attention; this model has several", "edge-kv-budget")
+    found = GatedRun(
+        Fleet(1, settings, pace), Rules(kv_token_budget=budget_tokens, queue_deadline_s=_NO_END_S, max_queued=_NO_END), Traffic(rows)
+    ).run()
+    (outcome,) = found.engines
+    gone: list[tuple[int, int]] = []  # (instant, one more or one less at the gateway)
+    for life in outcome.lives:
+        came_ns = round(found.arrived_s[life.request_id] * NS)
+        if life.arrival_ns > came_ns:
+            gone += ((came_ns, 1), (life.arrival_ns, -1))
+        life.arrival_ns = came_ns
+    gone.sort()
+    outcome.rejections += [Rejection(one.request_id, one.at_s, _REFUSED, one.reason) for one in found.refused]
+    held = place = 0
+    load = []
+    for at_ns, free, running, waiting in outcome.load:
+        while place < len(gone) and gone[place][0] <= at_ns:
+            held += gone[place][1]
+            place += 1
+        load.append((at_ns, free, running, waiting + held))
+    outcome.load[:] = load
+    return outcome

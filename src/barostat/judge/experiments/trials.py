@@ -1,0 +1,259 @@
+"""One trial of the twin: settings, a load and a pace in, an outlook out. The unit that what-if and tune are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from barostat.core.errors import InputError
+from barostat.judge.experiments.outlook import Outlook, outlook
+from barostat.judge.observed.traffic import ObservedTraffic
+from barostat.judge.observed.workload import rows_like
+from barostat.twin.forms import simulate
+from barostat.twin.intake import Rejection
+from barostat.twin.linear_pace import LinearPace
+from barostat.twin.outcome import Outcome
+from barostat.twin.pace import EverySteps, Pace
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Slo
+from barostat.twin.workload.made import Spec, make
+
+# Share of a run that is left out at its beginning: an empty engine fills up.
+_WARMING_SHARE = 0.15
+# Six for the search and six to prove it on (judge/experiments/tuning.py).
+_PARTS = 12
+_MOST_KEPT_ROWS = 100_000
+
+
+class Load(Protocol):
+    """A workload in as many versions as are asked for: same kind of requests, other dice (or other parts of a trace)."""
+
+    def rows(self, version: int) -> list[Row]:
+        """The rows of that version."""
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """The stretch of the run that counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class LikeSeen:
+    """Traffic such as an engine has seen."""
+
+    traffic: ObservedTraffic
+    duration_s: float
+    block_tokens: int
+    longest_tokens: int
+    seed: int = 0
+
+    def rows(self, version: int) -> list[Row]:
+        """Rows from the dice of that version."""
+        return rows_like(self.traffic, self.seed + version, self.duration_s, self.block_tokens, self.longest_tokens)
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """All but the beginning, in which the engine fills up, up to the last arrival."""
+        del rows
+        return warming_s(self.traffic, self.duration_s), self.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A workload of a named kind."""
+
+    spec: Spec
+    seed: int = 0
+
+    def rows(self, version: int) -> list[Row]:
+        """Rows from the dice of that version."""
+        return make(self.spec, self.seed + version)
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """From the start to the last arrival; of a closed loop, whose end is not known, all of it."""
+        return 0.0, _last_arrival_s(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class PartsOf:
+    """A trace in parts, one after the other in time: even versions and odd ones share no request. Version 0 of `whole` is all of it."""
+
+    trace: tuple[Row, ...]
+    whole: bool = False
+
+    def rows(self, version: int) -> list[Row]:
+        """The part of that number, from its own start on."""
+        if self.whole:
+            return list(self.trace)
+        start = min(row.arrival_s for row in self.trace)
+        length_s = (max(row.arrival_s for row in self.trace) - start) / _PARTS or 1.0
+        begin_s = start + (version % _PARTS) * length_s
+        last = version % _PARTS == _PARTS - 1
+        found = [row for row in self.trace if begin_s <= row.arrival_s and (last or row.arrival_s < begin_s + length_s)]
+        return [row._replace(arrival_s=row.arrival_s - begin_s) for row in found]
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """From the start to the last arrival; of the whole trace to its last answer."""
+        return 0.0, 0.0 if self.whole else _last_arrival_s(rows)
+
+
+class MadeOnce:
+    """A load whose rows are made once for each version, however many settings are tried on them. Mutable: it keeps what it made."""
+
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self._made: dict[int, list[Row]] = {}
+        self._room = _MOST_KEPT_ROWS
+
+    def rows(self, version: int) -> list[Row]:
+        """The load's rows of that version. Not to be changed: the next trial has the same."""
+        made = self._made.get(version)
+        if made is None:
+            made = self.load.rows(version)
+            if len(made) <= self._room:
+                self._made[version] = made
+                self._room -= len(made)
+        return made
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """As the load says."""
+        return self.load.span_s(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Denser:
+    """The same requests at so many times their rate, or fewer of them.
+
+    Errors: InputError where clients wait for their answers: what they send has no rate of its own.
+    """
+
+    load: Load
+    times: float
+
+    def rows(self, version: int) -> list[Row]:
+        """The rows at their new instants."""
+        rows = self.load.rows(version)
+        if any(row.after_id is not None for row in rows):
+            raise InputError(
+                "these clients wait for their answers, so the load is their number: give more of them (closed:, sessions:)", "load"
+            )
+        return [row._replace(arrival_s=row.arrival_s / self.times) for row in rows]
+
+    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+        """As the load says, by the new instants."""
+        return self.load.span_s(rows)
+
+
+def times_as_much(load: Load, times: float) -> Load:
+    """So many times the load: of seen traffic its clients or its rates, of a closed loop its clients, of the rest how dense it comes."""
+    if times == 1.0:
+        return load
+    if isinstance(load, MadeOnce):
+        return MadeOnce(times_as_much(load.load, times))
+    if isinstance(load, LikeSeen):
+        return replace(load, traffic=load.traffic.times(times))
+    if isinstance(load, Made) and load.spec.kind == "closed":
+        spec = load.spec
+        clients = max(1, round(spec.clients * times))
+        return replace(load, spec=replace(spec, clients=clients, requests=max(1, round(spec.requests * clients / spec.clients))))
+    return Denser(load, times)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one run takes. At the edge, before the engine: longer prompts than `input_cap` are refused, longer outputs than `output_cap`
+    cut, what would hold more than `kv_budget` tokens waits. `tier`: what preemptions threw out comes back without being computed again.
+    """
+
+    settings: Settings
+    version: int
+    pace: Pace
+    input_cap: int | None = None
+    output_cap: int | None = None
+    kv_budget: int | None = None
+    tier: bool = False
+
+
+def run_trial(load: Load, slo: Slo, trial: Trial) -> Outlook:
+    """What the engine with these settings makes of that version of the load.
+
+    Errors: InputError for a budget at the edge of an engine that the fast form does not have.
+    """
+    rows = load.rows(trial.version)
+    from_s, until_s = load.span_s(rows)
+    outcome = outcome_of(rows, trial)
+    front_s = getattr(trial.pace, "front_s", 0.0)
+    if until_s <= from_s:
+        until_s = max(outcome.end_ns / 1e9, from_s + 1e-9)
+    return outlook(outcome, trial.settings.usable_blocks, slo, from_s, until_s, front_s)
+
+
+def outcome_of(rows: list[Row], trial: Trial) -> Outcome:
+    """What becomes of these rows.
+
+    Errors: InputError as `run_trial`.
+    """
+    rows, refused = _capped(rows, trial.input_cap, trial.output_cap)
+    outcome = _run(trial, rows)
+    outcome.rejections += refused
+    return outcome
+
+
+def _run(trial: Trial, rows: list[Row]) -> Outcome:
+    if trial.kv_budget is not None:
+        from barostat.judge.experiments.held_at_edge import held_at_edge
+
+        return held_at_edge(trial.settings, trial.pace, rows, trial.kv_budget)
+    outcome = simulate(trial.settings, rows, trial.pace)
+    if not trial.tier or not isinstance(trial.pace, LinearPace) or not outcome.recomputed_tokens:
+        return outcome
+    # To first order: prompt tokens cost less by the share of them that would have come back from the tier.
+    prompts = sum(life.input_tokens for life in outcome.lives) - outcome.cached_tokens + outcome.recomputed_tokens
+    kept = 1 - min(1.0, outcome.recomputed_tokens / max(1, prompts))
+    pace = replace(trial.pace, prefill_token_s=trial.pace.prefill_token_s * kept, pair_s=trial.pace.pair_s * kept)
+    return simulate(trial.settings, rows, pace)
+
+
+def warming_s(traffic: ObservedTraffic, duration_s: float) -> float:
+    """How long the twin takes to be as full as the engine was."""
+    return min(duration_s / 2, max(_WARMING_SHARE * duration_s, 2 * stay_s(traffic)))
+
+
+def stay_s(traffic: ObservedTraffic) -> float:
+    """How long a request stays with the engine, on average: what is there over what comes (Little)."""
+    mean = sum(traffic.in_flight) / len(traffic.in_flight) if traffic.in_flight else 0.0
+    return mean / traffic.rate_per_s if traffic.rate_per_s else 0.0
+
+
+def fitting_duration_s(traffic: ObservedTraffic) -> float:
+    """Long enough for some hundred requests, and for each to come and go several times over."""
+    return min(7200.0, max(60.0, 500 / traffic.rate_per_s, 12 * stay_s(traffic)))
+
+
+def is_exact(pace: Pace) -> bool:
+    """True if the pace is given and not estimated."""
+    return isinstance(pace, EverySteps) or not getattr(pace, "error_ratio", 0.0)
+
+
+def _capped(rows: list[Row], input_cap: int | None, output_cap: int | None) -> tuple[list[Row], list[Rejection]]:
+    """The rows that the edge lets through, and its refusals. A client that was refused goes on with its next."""
+    if input_cap is None and output_cap is None:
+        return rows, []
+    passed: list[Row] = []
+    refused: list[Rejection] = []
+    instead: dict[str, str | None] = {}  # refused request -> the one that its client had before
+    for row in rows:
+        after = row.after_id
+        while after in instead:
+            after = instead[after]
+        if input_cap is not None and row.input_tokens > input_cap:
+            refused.append(Rejection(row.request_id, row.arrival_s, 413, "edge input cap"))
+            instead[row.request_id] = after
+            continue
+        output = row.output_tokens if output_cap is None else min(row.output_tokens, output_cap)
+        arrival_s = row.arrival_s
+        passed.append(row._replace(arrival_s=arrival_s, output_tokens=output, after_id=after))
+    return passed, refused
+
+
+def _last_arrival_s(rows: Sequence[Row]) -> float:
+    return max((row.arrival_s for row in rows if row.after_id is None), default=0.0)

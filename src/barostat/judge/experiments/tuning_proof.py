@@ -1,0 +1,118 @@
+"""The winner against today's settings on a part of the load that the search has not seen; which limit binds; what each change brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from barostat.judge.experiments.outlook import Outlook, difference
+from barostat.judge.experiments.trials import Trial
+from barostat.judge.experiments.tuning import Evaluate, mostly_holds, proof_version
+from barostat.judge.experiments.tuning_space import Point, Space, Value
+from barostat.twin.pace import Pace
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Slo
+
+VERSIONS = 6
+_TOLD = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Runs of today and of the winner on the same held-out versions, with the expected pace first and then with every other one.
+
+    `gain_per_s`: good requests per second more than today, `error_per_s` its standard error. `told`: more than noise; `agreed`: in the same
+    direction with every pace. `parts`: for each change, the goodput that is lost where it alone is undone. `spent`: runs that it took.
+    """
+
+    today: tuple[Outlook, ...]
+    best: tuple[Outlook, ...]
+    gain_per_s: float
+    error_per_s: float
+    told: bool
+    agreed: bool
+    holds_today: bool
+    holds: bool
+    binds_today: str
+    binds: str
+    parts: dict[str, float]
+    spent: int
+
+
+def most_runs(space: Space, paces: Sequence[Pace]) -> int:
+    """Runs that a proof takes where every lever is changed; fewer where some are not."""
+    levers = len(space.levers)
+    return VERSIONS * (2 + (levers if levers > 1 else 0)) + 2 * (len(paces) - 1)
+
+
+def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: Evaluate) -> Proof | None:
+    """The proof on the held-out versions; None where somebody stopped it."""
+    changed = space.changed(best)
+    undone = {name: _undone(space, best, name) for name in changed} if len(changed) > 1 else {}
+    trials: list[Trial | None] = []
+    for point in (space.today, best, *undone.values()):
+        trials += [space.trial(point, proof_version(place), paces[0]) for place in range(VERSIONS)]
+    for point in (space.today, best):
+        trials += [space.trial(point, proof_version(0), pace) for pace in paces[1:]]
+    asked = [trial for trial in trials if trial is not None]
+    answers = iter(evaluate(asked))
+    found = [None if trial is None else next(answers) for trial in trials]
+    runs = [
+        [run for run in found[start : start + VERSIONS] if run is not None] for start in range(0, VERSIONS * (2 + len(undone)), VERSIONS)
+    ]
+    today, winner = runs[0], runs[1]
+    rest = found[VERSIONS * (2 + len(undone)) :]
+    others = [run for run in rest if run is not None]
+    if len(today) < VERSIONS or len(winner) < VERSIONS or len(others) < len(rest):
+        return None
+    gain, error = difference([run.good_per_s for run in today], [run.good_per_s for run in winner])
+    half = len(others) // 2
+    agreed = all((after.good_per_s - before.good_per_s) * gain > 0 for before, after in zip(others[:half], others[half:], strict=True))
+    good = _mean([run.good_per_s for run in winner])
+    return Proof(
+        tuple(today), tuple(winner), gain, error, abs(gain) > _TOLD * error and gain != 0, agreed,
+        mostly_holds(today, slo), mostly_holds(winner, slo),
+        binds(today, space.settings), binds(winner, space.settings_at(best) or space.settings),
+        {
+            name: good - _mean([run.good_per_s for run in those])
+            for name, those in zip(undone, runs[2:], strict=True)
+            if len(those) == VERSIONS
+        },
+        len(asked),
+    )  # fmt: skip
+
+
+def binds(runs: Sequence[Outlook], settings: Settings) -> str:
+    """Which limit requests wait for, in a clause with its numbers; and how many are refused instead."""
+    refused = _mean([run.refused_ratio for run in runs])
+    return _binding(runs, settings) + (f"; {refused:.0%} of the requests are refused" if refused >= 0.005 else "")
+
+
+def _binding(runs: Sequence[Outlook], settings: Settings) -> str:
+    usage, running, waiting = (_mean([getattr(run, name) for run in runs]) for name in ("kv_usage_ratio", "running", "waiting"))
+    preempted, tokens = _mean([run.preempted_ratio for run in runs]), _mean([run.tokens_per_step for run in runs])
+    if waiting < 0.5 and preempted < 0.02:
+        return f"nothing holds requests back: {waiting:.2g} wait on average and {usage:.0%} of the KV pool is in use"
+    if usage > 0.85 or preempted >= 0.02:
+        churn = f", with {preempted:.2g} preemptions per request" if preempted >= 0.02 else ""
+        return f"the KV pool binds: {usage:.0%} of it in use at {running:.3g} running, {waiting:.3g} waiting{churn}"
+    if running > 0.9 * settings.running_limit:
+        return f"the slots bind: {running:.3g} of {settings.running_limit} run, {waiting:.3g} wait, {usage:.0%} of the KV pool in use"
+    if tokens > 0.7 * settings.max_num_batched_tokens:
+        return (
+            f"the token budget binds: {tokens:,.0f} of {settings.max_num_batched_tokens:,} tokens in a step on average, {waiting:.3g} wait"
+        )
+    return f"bursts queue for a while: {waiting:.3g} wait on average, {usage:.0%} of the KV pool in use"
+
+
+def _undone(space: Space, best: Point, name: str) -> Point:
+    return tuple(now if lever.name == name else value for lever, value, now in zip(space.levers, best, space.today, strict=True))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def summary_of(changed: dict[str, Value]) -> str:
+    """The changes in a few words."""
+    return ", ".join(f"{name} {'off' if value is None else f'{value:g}'}" for name, value in changed.items()) or "today's settings"

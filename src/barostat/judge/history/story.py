@@ -1,0 +1,127 @@
+"""The story of a range: when harm began and ended, what it was, what changed before it, and the figures before, during and after.
+
+ok ok ok | kv-preemption-thrash x 5 | kv-admission-queueing x 2 | ok ok
+         ^ onset: between this step's start and end             ^ end
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from barostat.core.diagnosis import CauseName, NextStep, Severity, Trigger
+from barostat.judge.diagnosis.fleet import badness
+from barostat.judge.history.steps import ReplicaSeen, Step, mean_figures
+
+CHANGED_RATIO = 1.3
+"""A figure of the traffic that is so much larger than before may be what set it off."""
+_TRAFFIC = (("requestsPerSecond", "requests per second"), ("promptTokensMean", "prompt tokens"), ("outputTokensMean", "output tokens"))
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """Steps in a row with one fleet diagnosis. `replicas`: how many had it at its widest, of `of` that were there."""
+
+    start: float
+    end: float
+    cause: CauseName
+    severity: Severity
+    summary: str
+    confidence: float
+    replicas: int
+    of: int
+
+    @property
+    def harmful(self) -> bool:
+        """True for trouble."""
+        return self.severity in ("warning", "critical")
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """All that is told of a range. `onset` and `end`: the stretch within which harm began and ended; None where it did not, or not here.
+
+    `trigger`: what the first harmful diagnosis names; `changed`: what of the traffic was otherwise than before, a sentence each.
+    """
+
+    episodes: tuple[Episode, ...]
+    main: Episode | None = None
+    onset: tuple[float, float] | None = None
+    ended: tuple[float, float] | None = None
+    trigger: Trigger | None = None
+    changed: tuple[str, ...] = ()
+    before: Mapping[str, float] = field(default_factory=dict)
+    during: Mapping[str, float] = field(default_factory=dict)
+    after: Mapping[str, float] = field(default_factory=dict)
+    next: tuple[NextStep, ...] = ()
+    untold_s: float = 0.0
+    """How long nothing could be told within the range."""
+
+
+def story_of(steps: Sequence[Step]) -> Story:
+    """The story that the steps tell; they ascend in time."""
+    episodes = tuple(
+        _episode(list(group)) for _, group in groupby(steps, key=lambda step: (step.fleet.cause, step.fleet.variant, step.harmful))
+    )
+    untold_s = sum(one.end - one.start for one in episodes if one.cause == "unknown" and not one.harmful)
+    harmful = [place for place, step in enumerate(steps) if step.harmful]
+    if not harmful:
+        return Story(episodes, before=mean_figures(steps), untold_s=untold_s)
+    first, last = harmful[0], harmful[-1]
+    before, during, after = steps[:first], [steps[place] for place in harmful], steps[last + 1 :]
+    worst = max(during, key=lambda step: badness(step.fleet))
+    main = max((one for one in episodes if one.harmful), key=lambda one: (one.severity == worst.fleet.severity, one.end - one.start))
+    seen = _seen_worst(worst)
+    figures_before, figures_during = mean_figures(before), mean_figures(during)
+    return Story(
+        episodes,
+        main,
+        (steps[first].start, steps[first].end) if first else None,
+        (steps[last + 1].start, steps[last + 1].end) if after else None,
+        next((trigger for step in during if (trigger := _trigger(step)) is not None), None),
+        _changed(figures_before, figures_during),
+        figures_before,
+        figures_during,
+        mean_figures(after),
+        seen.next if seen is not None else (),
+        untold_s,
+    )
+
+
+def _episode(steps: Sequence[Step]) -> Episode:
+    worst = max(steps, key=lambda step: badness(step.fleet))
+    counts = [Counter(one.diagnosis.cause for one in step.replicas)[step.fleet.cause] for step in steps]
+    seen = _seen_worst(worst)
+    return Episode(
+        steps[0].start,
+        steps[-1].end,
+        worst.fleet.cause,
+        worst.fleet.severity,
+        seen.diagnosis.summary if seen is not None else worst.fleet.summary,
+        worst.fleet.confidence,
+        max(counts, default=0),
+        max((len(step.replicas) for step in steps), default=0),
+    )
+
+
+def _seen_worst(step: Step) -> ReplicaSeen | None:
+    """The replica whose diagnosis is the fleet's."""
+    return max(
+        (one for one in step.replicas if one.diagnosis.cause == step.fleet.cause), key=lambda one: badness(one.diagnosis), default=None
+    )
+
+
+def _trigger(step: Step) -> Trigger | None:
+    return next((one.diagnosis.trigger for one in step.replicas if one.diagnosis.trigger is not None and step.harmful), None)
+
+
+def _changed(before: Mapping[str, float], during: Mapping[str, float]) -> tuple[str, ...]:
+    """What of the traffic grew: the likeliest reason where nobody deployed anything."""
+    found = []
+    for name, words in _TRAFFIC:
+        was, came = before.get(name, 0.0), during.get(name, 0.0)
+        if was > 0 and came >= CHANGED_RATIO * was:
+            found.append(f"{words}: {came:,.3g} on average while it lasted, {was:,.3g} before")
+    return tuple(found)

@@ -1,0 +1,213 @@
+"""Engines that the values of a chart describe: production-stack, llm-d's modelservice, vLLM's own chart; and KubeAI's Model and Ray Serve.
+
+What such values leave out, the chart fills in: only what stands there is judged.
+Source: vllm-project/production-stack helm/values.yaml, llm-d-modelservice values, vLLM examples/chart-helm, kubeai.org/v1 Model, ray.io/v1
+RayService (serveConfigV2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.core.whole_number import whole_number
+from barostat.engines.vllm.command_line.config import read_value
+from barostat.judge.manifest_check.containers import card_hint
+from barostat.judge.manifest_check.images import image_facts
+from barostat.judge.manifest_check.words import Command, read_elements, starts_server
+from barostat.lint.document import Document, Node
+from barostat.lint.facts import Argument, Engine, Given, Host
+from barostat.platform.objects import quantity
+
+_ODD = {"enableLoRA": "enable_lora", "v1": "", "v0": ""}
+_KWARG = re.compile(r"^(\s*(?:- )?)([a-z_]+):[ \t]*([^#\n]*?)[ \t]*(?:#.*)?$")
+
+
+def engines_of_values(document: Document, root: Node) -> Iterator[Engine]:
+    """The engines of a values file; nothing for any other mapping."""
+    if root.get("kind") is not None or root.get("apiVersion") is not None:
+        return
+    for item in root.maps_at("servingEngineSpec", "modelSpec"):
+        yield _model_spec(document, item)
+    uri = root.get("modelArtifacts", "uri")
+    for role in ("decode", "prefill"):
+        for container in root.maps_at(role, "containers"):
+            if container.word("modelCommand") in ("vllmServe", "custom") or "vllm" in container.word("image"):
+                yield _model_service(document, root, role, container, uri)
+    command = root.get("image", "command")
+    if command is not None and command.kind == "list" and starts_server(" ".join(item.text for item in command.items)):
+        line = read_elements(document, [item for item in command.items if item.kind == "scalar"], {}, all_env=False)
+        yield _engine(document, "values of vLLM's chart", root, root.get("image"), line, line.model, _host(document, root.get("resources")))
+
+
+def _engine(
+    document: Document, name: str, at: Node, image: Node | None, line: Command, model: Given | None, host: Host | None
+) -> Engine:  # fmt: skip
+    repository, tag = (image.get("repository"), image.get("tag")) if image is not None else (None, None)
+    reference = f"{repository.text}:{tag.text}" if repository is not None and tag is not None else ""
+    facts = image_facts(reference) if reference else None
+    return Engine(
+        name=name,
+        form="values",
+        place=document.place(at),
+        arguments=line.arguments,
+        occurrences=line.occurrences,
+        model=model,
+        image=Given(reference, document.place(tag)) if tag is not None and reference else None,
+        version=facts.version if facts else None,
+        floating=bool(facts and facts.server and facts.floating),
+        own_image=bool(facts and facts.server),
+        env_complete=False,
+        complete=line.complete,
+        stuck=line.stuck,
+        host=host,
+    )
+
+
+def _model_spec(document: Document, item: Node) -> Engine:
+    """One entry of production-stack's modelSpec."""
+    config = item.get("vllmConfig")
+    given: dict[str, Argument] = {}
+    for key, node in config.entries.items() if config is not None else ():
+        name = _ODD.get(key, _snake(key))
+        if node.kind != "scalar" or node.is_null or not name or name not in FLAGS:
+            continue
+        where = document.place(node)
+        given[name] = Argument(name, node.text, read_value(name, node.text), f"{key}: {node.text}", where, (where,), "values")
+    extra = [node for node in (config.list_at("extraArgs") if config is not None else ()) if node.kind == "scalar"]
+    line = read_elements(document, extra, {}, all_env=False) if extra else Command()
+    url = item.get("modelURL")
+    cards, memory, shm = item.get("requestGPU"), item.get("limitMemory"), item.get("shmSize")
+    host = Host(
+        shm_bytes=quantity(shm.text) if shm is not None else None,
+        shm_place=document.place(shm) if shm is not None else None,
+        memory=Given(memory.text, document.place(memory)) if memory is not None else None,
+        memory_bytes=quantity(memory.text) if memory is not None else None,
+        gpus=(cards and quantity(cards.text)) or None,
+        gpu_place=document.place(cards) if cards is not None else None,
+        has_cache=True,
+    )
+    model = Given(url.text, document.place(url)) if url is not None else None
+    made = _engine(document, f"modelSpec {item.word('name')}", item.get("name") or item, item, line, model, host)
+
+    return replace(
+        made,
+        arguments={**given, **line.arguments},
+        complete=True,
+        multi_node=item.get("raySpec") is not None,
+        env=_env(document, item),
+        card_hint=card_hint(item),
+    )
+
+
+def _model_service(document: Document, root: Node, role: str, container: Node, uri: Node | None) -> Engine:
+    """A container of llm-d's modelservice values."""
+    args = [node for node in container.list_at("args") if node.kind == "scalar"]
+    line = read_elements(document, args, {}, all_env=False) if args else Command()
+    tensor = root.get(role, "parallelism", "tensor")
+    arguments = dict(line.arguments)
+    if tensor is not None and "tensor_parallel_size" not in arguments:
+        where = document.place(tensor)
+        value = read_value("tensor_parallel_size", tensor.text)
+        arguments["tensor_parallel_size"] = Argument(
+            "tensor_parallel_size", tensor.text, value, f"tensor: {tensor.text}", where, (where,), "values"
+        )
+    named = uri.text.removeprefix("hf://") if uri is not None and uri.text.startswith("hf://") else ""
+    model = line.model or (Given(named, document.place(uri)) if named and uri is not None else None)
+    image = container.get("image")
+    facts = image_facts(container.word("image"))
+    name = f"{role} of {root.word('modelArtifacts', 'name') or 'modelservice'}"
+    host = _host(document, container.get("resources"))
+    made = _engine(document, name, container.get("name") or container, None, line, model, host)
+    return replace(
+        made,
+        arguments=arguments,
+        image=Given(image.text, document.place(image)) if image is not None else None,
+        floating=facts.floating,
+        env=_env(document, container),
+        multi_node=bool(root.get("multinode") and root.is_true("multinode")),
+    )
+
+
+def _host(document: Document, resources: Node | None) -> Host:
+    limits = resources.get("limits") if resources is not None else None
+    found = [(key, value) for key, value in limits.entries.items() if key.endswith("/gpu")] if limits is not None else []
+    memory = limits.get("memory") if limits is not None else None
+    return Host(
+        shm_bytes=None,
+        memory=Given(memory.text, document.place(memory)) if memory is not None else None,
+        memory_bytes=quantity(memory.text) if memory is not None else None,
+        gpus=quantity(found[0][1].text) if found else None,
+        gpu_place=document.place(found[0][1]) if found else None,
+        has_cache=True,
+    )
+
+
+def _env(document: Document, item: Node) -> dict[str, Given]:
+    return {
+        entry.word("name"): Given(entry.word("value"), document.place(entry.entries["value"]), document.place(entry))
+        for entry in item.maps_at("env")
+        if entry.get("value") is not None
+    }
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+def engine_of_model(document: Document, root: Node) -> Engine | None:
+    """KubeAI's Model that runs on vLLM."""
+    spec = root.get("spec")
+    if spec is None or spec.word("engine") != "VLLM":
+        return None
+    line = read_elements(document, args, {}, all_env=False) if (args := _scalars(spec.list_at("args"))) else Command()
+    profile, _, count = spec.word("resourceProfile").rpartition(":")
+    url = spec.get("url")
+    named = url.text.removeprefix("hf://").partition("?")[0] if url is not None and url.text.startswith("hf://") else ""
+    place = root.get("metadata", "name") or root
+    return Engine(
+        name=f"Model {root.word('metadata', 'name')}",
+        form="values",
+        place=document.place(place),
+        arguments=line.arguments,
+        occurrences=line.occurrences,
+        model=Given(named, document.place(url)) if named and url is not None else None,
+        own_image=False,
+        env_complete=False,
+        complete=line.complete,
+        stuck=line.stuck,
+        host=Host(shm_bytes=None, gpus=whole_number(count) if "gpu" in profile else None, has_cache=True),
+        card_hint=re.sub(r"^nvidia-gpu-", "", profile) if profile.startswith("nvidia-gpu-") else "",
+        is_cpu=profile.startswith("cpu"),
+    )
+
+
+def _scalars(nodes: Sequence[Node]) -> list[Node]:
+    return [node for node in nodes if node.kind == "scalar"]
+
+
+def engines_of_serve_config(document: Document, root: Node) -> Iterator[Engine]:
+    """The engines that Ray Serve starts from serveConfigV2: its `engine_kwargs`."""
+    text = root.get("spec", "serveConfigV2")
+    if text is None or "engine_kwargs" not in text.text:
+        return
+    inside, depth, offset = False, 0, 0
+    arguments: dict[str, Argument] = {}
+    for row in text.text.splitlines(keepends=True):
+        match = _KWARG.match(row.rstrip("\r\n"))
+        if match is not None:
+            indent = len(match[1])
+            if match[2] == "engine_kwargs":
+                inside, depth = True, indent
+            elif inside and indent <= depth:
+                inside = False
+            elif inside and match[3] and (name := canonical_name(match[2])) in FLAGS:
+                value = match[3].strip("'\"")
+                where = document.within(text, offset + match.start(2), offset + match.end(3))
+                arguments[name] = Argument(name, value, read_value(name, value), f"{match[2]}: {match[3]}", where, (where,), "values")
+        offset += len(row)
+    if arguments:
+        yield Engine(f"{root.word('kind')} {root.word('metadata', 'name')}", "values", document.place(text), arguments, complete=False,
+                     own_image=False, env_complete=False, multi_node=True)  # fmt: skip

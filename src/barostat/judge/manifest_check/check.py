@@ -1,0 +1,43 @@
+"""Documents -> the report of a check: what every rule finds, less what is allowed in place, for the persona that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from barostat.judge.manifest_check.scene import Complaints, scene_of
+from barostat.lint.document import Document
+from barostat.lint.facts import Scene
+from barostat.lint.rule import Finding, Persona, findings
+from barostat.lint.rules import rules
+from barostat.lint.suppressions import sifted
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found. `hidden`: how many the other persona would see; `suppressed`: allowed in place, each with its reason."""
+
+    findings: tuple[Finding, ...]
+    hidden: int
+    suppressed: tuple[tuple[Finding, str], ...]
+    scene: Scene
+
+
+def check(
+    documents: Sequence[Document],
+    *,
+    persona: Persona = "ordinary",
+    gpu: str | None = None,
+    engine_version: str | None = None,
+    complaints: Complaints = lambda _: (),
+    today: str = "",
+) -> Checked:
+    """The report. `today`: for the age of load tests.
+
+    Every rule runs for every persona, so that a suppression of a pedant's rule is not called unused by others.
+    """
+    scene = scene_of(documents, gpu=gpu, engine_version=engine_version, complaints=complaints, today=today)
+    known = rules()
+    left = sifted(findings(known, scene), documents, [rule.name for rule in known])
+    shown = tuple(one for one in left.findings if persona == "pedant" or one.persona == "ordinary")
+    return Checked(shown, len(left.findings) - len(shown), left.suppressed, scene)

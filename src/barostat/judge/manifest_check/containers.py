@@ -1,0 +1,286 @@
+"""A container of a pod spec -> the engine that it starts, with what surrounds it. A container that starts no vLLM is none.
+
+Source: core/v1 Container, Probe, SecurityContext; KServe's huggingfaceserver takes vLLM's arguments beside its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from barostat.catalog.instance_types import card_of_instance
+from barostat.judge.manifest_check.images import image_facts
+from barostat.judge.manifest_check.pod_specs import PodSpec
+from barostat.judge.manifest_check.words import LONGEST_COMMAND, Command, config_entries, read_elements, starts_server
+from barostat.lint.document import Document, Node, Place
+from barostat.lint.facts import Argument, Engine, Given, Host, Probe
+from barostat.platform.objects import quantity
+from barostat.platform.pods import DEFAULT_SHM_BYTES, is_gpu_resource, is_other_device
+
+CACHE_PATHS = ("/root/.cache", "/.cache", "/models", "/model", "/data", "/mnt", "/huggingface", "/hf", "/cache", "/workspace", "/home")
+_OTHER_WORK = re.compile(r"\b(?:bench|run-batch|collect-env|complete|chat)\b|\bray\s+start\b|sleep\s+(?:inf|\d)")
+_CARD_LABEL = re.compile(
+    r"gpu\.product|gke-accelerator$|instance-gpu-name|instance-type$|gpu[-_.]?(?:model|type|name)|accelerator", re.IGNORECASE
+)
+_ConfigMaps = Mapping[tuple[str, str], tuple[Document, Node]]
+
+
+def engines_in(found: PodSpec, config_maps: _ConfigMaps) -> Iterator[Engine]:
+    """Every engine of the pod spec. `config_maps`: (name, key) -> the text and its document."""
+    if found.model is not None:
+        engine = _kserve_model(found, found.model)
+        if engine is not None:
+            yield engine
+    for container in [*found.spec.maps_at("containers"), *_sidecars(found.spec)]:
+        engine = _engine(found, container, config_maps)
+        if engine is not None:
+            yield engine
+
+
+def _sidecars(spec: Node) -> list[Node]:
+    """Init containers that keep running beside the others (restartPolicy: Always)."""
+    return [item for item in spec.maps_at("initContainers") if item.word("restartPolicy") == "Always"]
+
+
+def _engine(found: PodSpec, container: Node, config_maps: _ConfigMaps) -> Engine | None:
+    document = found.document
+    command, args = _words(container, "command"), _words(container, "args")
+    nodes = [*command, *args]
+    image = container.get("image")
+    facts = image_facts(container.word("image"))
+    env, secret, complete = _env(document, container)
+    joined = " ".join(node.text for node in nodes)
+    kserve = "huggingfaceserver" in container.word("image")
+    if not starts_server(joined):
+        bare = facts.server and not command and bool(args) and not _OTHER_WORK.search(joined)
+        if not (bare or (kserve and args)) or len(joined) > LONGEST_COMMAND or not any(node.text.lstrip().startswith("-") for node in args):
+            return None
+    line = read_elements(document, nodes, {name: given.text for name, given in env.items()}, all_env=complete and not secret)
+    unset = tuple((place, name) for place, name in line.unset if name not in secret) if complete else ()
+    if complete and secret:
+        line = read_elements(
+            document, nodes, {**dict.fromkeys(secret, ""), **{name: given.text for name, given in env.items()}}, all_env=True
+        )
+        unset = line.unset
+        line = read_elements(document, nodes, {name: given.text for name, given in env.items()}, all_env=False)
+    merged, whole = _with_config(line, found, container, config_maps)
+    last = args[-1] if args else command[-1]
+    listed = last.style not in ("|", ">") and not line.shell and document.text[: last.start].rstrip(" ").endswith("-")
+    name = f"{found.pod.kind} {found.pod.name}".strip()
+    others = [item for item in [*found.spec.maps_at("containers"), *_sidecars(found.spec)] if item is not container]
+    gates = [item.word("name") or "another container" for item in others if item.get("readinessProbe") is not None]
+    return Engine(
+        name=f"{name}, container {container.word('name')}" if container.word("name") else name,
+        form="manifest",
+        place=document.place(container.get("name") or container),
+        arguments=merged,
+        occurrences=line.occurrences,
+        model=line.model or _model_of(merged),
+        image=Given(image.text, document.place(image)) if image is not None else None,
+        version=facts.version,
+        floating=facts.floating and facts.server,
+        own_image=facts.server,
+        env=env,
+        env_secret=secret,
+        env_complete=complete,
+        complete=line.complete and whole and not kserve and image is not None,
+        stuck=line.stuck,
+        unset=unset,
+        host=_host(document, found, container),
+        pod=replace(  # without an image: a patch
+            found.pod, pre_stop_s=_pre_stop(container), raw=found.pod.raw and image is not None, gated_by=gates[0] if gates else ""
+        ),
+        list_end=document.place(last) if listed else None,
+        list_indent=" " * (last.column - 3) if listed else "",
+        is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
+        card_hint=card_hint(found.spec),
+        multi_node=found.pod.nodes > 1 or "ray" in joined.split() or bool(re.search(r"ray start|multi-node|--nnodes|--headless", joined)),
+    )
+
+
+def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
+    """predictor.model: the runtime brings image and command; here stand arguments, resources and environment."""
+    form = model.word("modelFormat", "name").lower()
+    runtime = model.word("runtime").lower()
+    args = _words(model, "args")
+    if form not in ("huggingface", "vllm") and "vllm" not in runtime:
+        return None
+    document = found.document
+    env, secret, _ = _env(document, model)
+    line = read_elements(document, args, {name: given.text for name, given in env.items()}, all_env=False) if args else Command()
+    return Engine(
+        name=f"InferenceService {found.pod.name}",
+        form="manifest",
+        place=document.place(model.get("modelFormat") or model),
+        arguments=line.arguments,
+        occurrences=line.occurrences,
+        model=line.model,
+        own_image=False,
+        env=env,
+        env_secret=secret,
+        env_complete=False,
+        complete=False,
+        stuck=line.stuck,
+        host=replace(_host(document, found, model), shm_bytes=None, probes={}, has_cache=True),
+        pod=replace(found.pod, raw=False),
+        card_hint=card_hint(found.spec),
+        multi_node=found.pod.nodes > 1,
+    )
+
+
+def card_hint(spec: Node) -> str:
+    """The card that the pod's placement asks for, as labels name it; empty where it does not, or names several."""
+    said = [
+        value.text
+        for key, value in (spec.get("nodeSelector") or spec).entries.items()
+        if value.kind == "scalar" and _CARD_LABEL.search(key)
+    ]
+    for term in spec.maps_at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
+        for expression in term.maps_at("matchExpressions"):
+            if _CARD_LABEL.search(expression.word("key")) and expression.word("operator") == "In":
+                said += [item.text for item in expression.list_at("values")]
+    cards = {card_of_instance(text) or text for text in said}
+    return cards.pop() if len(cards) == 1 else ""
+
+
+def _words(container: Node, key: str) -> list[Node]:
+    node = container.get(key)
+    if node is None:
+        return []
+    return [item for item in node.items if item.kind == "scalar"] if node.kind == "list" else [node] if node.kind == "scalar" else []
+
+
+def _env(document: Document, container: Node) -> tuple[dict[str, Given], frozenset[str], bool]:
+    """Literal variables; the names of those from elsewhere; whether these are all."""
+    literal: dict[str, Given] = {}
+    elsewhere: set[str] = set()
+    for item in container.maps_at("env"):
+        name, value = item.word("name"), item.get("value")
+        if value is not None or "value" in item.entries:
+            literal[name] = Given(item.word("value"), document.place(value or item), document.place(item))
+        else:
+            elsewhere.add(name)
+    return literal, frozenset(elsewhere), container.get("envFrom") is None
+
+
+def _model_of(arguments: Mapping[str, Argument]) -> Given | None:
+    for name in ("model", "model_id", "model_dir"):
+        found = arguments.get(name)
+        if found is not None and found.text:
+            return Given(found.text, found.place)
+    return None
+
+
+def _with_config(line: Command, found: PodSpec, container: Node, config_maps: _ConfigMaps) -> tuple[dict[str, Argument], bool]:
+    """The arguments over those of the --config file, and whether that file could be read."""
+    arguments = dict(line.arguments)
+    given = arguments.get("config")
+    if given is None:
+        return arguments, line.complete
+    for mount in container.maps_at("volumeMounts"):
+        where, path = mount.word("mountPath").rstrip("/"), given.text or ""
+        if not where or not (path == where or path.startswith(where + "/")):
+            continue
+        inside = mount.word("subPath") or path[len(where) + 1 :]
+        volume = next((item for item in found.spec.maps_at("volumes") if item.word("name") == mount.word("name")), None)
+        source = volume.word("configMap", "name") if volume is not None else ""
+        key = next(
+            (item.word("key") for item in (volume.maps_at("configMap", "items") if volume else ()) if item.word("path") == inside), inside
+        )
+        text = config_maps.get((source, key))
+        if text is not None:
+            return {**config_entries(*text), **arguments}, line.complete
+    return arguments, False
+
+
+def _host(document: Document, found: PodSpec, container: Node) -> Host:
+    limits, requests = container.get("resources", "limits"), container.get("resources", "requests")
+    memory, cpu = limits and limits.get("memory"), limits and limits.get("cpu")
+    cards = _cards(limits)
+    asked = _cards(requests)
+    shm, shm_place = _shm(document, found, container)
+    place = asked[0] if cards is None and asked is not None else cards[0] if cards is not None else None
+    return Host(
+        shm_bytes=shm,
+        shm_place=shm_place,
+        memory=Given(memory.text, document.place(memory)) if memory else None,
+        memory_bytes=quantity(memory.text) if memory else None,
+        cpu=Given(cpu.text, document.place(cpu)) if cpu else None,
+        cpu_cores=quantity(cpu.text) if cpu else None,
+        gpus=cards[1] if cards is not None else None if _asks_for_other_device(container) else 0.0,
+        gpu_place=document.place(place) if place is not None else None,
+        gpu_requested_only=cards is None and asked is not None,
+        probes=_probes(document, container),
+        privileged=_privileged(document, container),
+        has_cache=any(mount.word("mountPath").startswith(CACHE_PATHS) for mount in container.maps_at("volumeMounts")),
+    )
+
+
+def _asks_for_other_device(container: Node) -> bool:
+    """True for a resource claim, or a device of another kind: how many cards that is cannot be told."""
+    asked = [container.get("resources", key) for key in ("limits", "requests")]
+    return container.get("resources", "claims") is not None or any(
+        is_other_device(name) for node in asked if node is not None for name in node.entries
+    )
+
+
+def _cards(resources: Node | None) -> tuple[Node, float] | None:
+    """The key and the sum of cards asked for, None where none is or its number cannot be read."""
+    found = [(key, value) for key, value in resources.entries.items() if is_gpu_resource(key)] if resources is not None else []
+    if not found or resources is None:
+        return None
+    amounts = [quantity(value.text) for _, value in found]
+    return (
+        (resources.keys[found[0][0]], sum(amount or 0.0 for amount in amounts)) if all(amount is not None for amount in amounts) else None
+    )
+
+
+def _shm(document: Document, found: PodSpec, container: Node) -> tuple[float | None, Place | None]:
+    if found.spec.is_true("hostIPC"):
+        return None, None
+    for mount in container.maps_at("volumeMounts"):
+        if mount.word("mountPath").rstrip("/") != "/dev/shm":
+            continue
+        volume = next((item for item in found.spec.maps_at("volumes") if item.word("name") == mount.word("name")), None)
+        limit = volume.get("emptyDir", "sizeLimit") if volume is not None else None
+        if limit is None:
+            return None, document.place(mount)
+        return quantity(limit.text), document.place(limit)
+    return DEFAULT_SHM_BYTES, None
+
+
+def _probes(document: Document, container: Node) -> dict[str, Probe]:
+    found: dict[str, Probe] = {}
+    for kind in ("startup", "readiness", "liveness"):
+        node = container.get(f"{kind}Probe")
+        if node is None or node.kind != "map":
+            continue
+        found[kind] = Probe(
+            document.key_place(container, f"{kind}Probe"),
+            node.word("httpGet", "path") or ("exec" if node.get("exec") else "tcp" if node.get("tcpSocket") else "grpc"),
+            node.number("initialDelaySeconds") or 0.0,
+            node.number("periodSeconds") or 10.0,
+            node.number("timeoutSeconds") or 1.0,
+            int(node.number("failureThreshold") or 3),
+            document.place(at) if (at := node.get("failureThreshold")) is not None else None,
+            document.place(at) if (at := node.get("timeoutSeconds")) is not None else None,
+        )
+    return found
+
+
+def _privileged(document: Document, container: Node) -> Given | None:
+    node = container.get("securityContext", "privileged")
+    return Given(node.text, document.place(node)) if node is not None and node.text.lower() == "true" else None
+
+
+def _pre_stop(container: Node) -> float | None:
+    """Seconds that the preStop hook sleeps; 0 for one that we cannot read; None where there is none."""
+    hook = container.get("lifecycle", "preStop")
+    if hook is None:
+        return None
+    if (seconds := hook.number("sleep", "seconds")) is not None:
+        return seconds
+    text = " ".join(item.text for item in hook.list_at("exec", "command"))
+    sleeps = re.findall(r"\bsleep\s+(\d{1,9})\b", text)
+    return float(max(map(int, sleeps))) if sleeps else 0.0

@@ -1,0 +1,48 @@
+"""What an image reference says: which engine it holds, of which version, and whether its tag moves.
+
+Source: Docker Hub vllm/*, rocm/vllm*, public.ecr.aws/.../vllm, nvcr.io/nvidia/vllm (dated by year and month), ghcr.io/llm-d/*.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from barostat.core.version import EngineVersion, parse_version
+
+_OWN = re.compile(r"^vllm(?:-(?:openai|cpu|tpu|xpu|neuron|hpu|gaudi|rocm|openai-rocm|openai-cpu|cpu-env|cpu-release-repo|ci.*))?$")
+_ROUTER = re.compile(r"router|gateway|proxy|operator|exporter|controller|webhook|bench|sidecar|grafana|sim\b", re.IGNORECASE)
+_MOVES = ("", "latest", "nightly", "main", "master", "edge", "dev", "stable", "release", "latest-release", "rocm", "cpu", "openai")
+_NO_REFERENCE = re.compile(r"[^\w.:/@+-]")
+_INNER = re.compile(r"vllm[_-]?v?(0\.\d+\.\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """`server`: its entry point is vLLM's server. `version` of the engine, None where the tag does not say. `floating`: the tag moves."""
+
+    server: bool
+    version: EngineVersion | None
+    floating: bool
+    is_cpu: bool = False
+
+
+def image_facts(reference: str) -> ImageFacts:
+    """What can be told from `registry/name:tag@digest`; a template, a variable or `<what to put here>` tells nothing."""
+    if not reference or _NO_REFERENCE.search(reference):
+        return ImageFacts("vllm" in reference.lower(), None, False)
+    name, _, digest = reference.partition("@")
+    path, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:
+        path, tag = name, ""
+    base = path.rsplit("/", 1)[-1].lower()
+    server = "vllm" in base and not _ROUTER.search(base)
+    dated = re.search(r"\d{4}-?\d{2}-?\d{2}|[0-9a-f]{12,}|\d+\.\d+\.\d+", tag.lower()) is not None
+    floating = not digest and not dated and (tag.lower() in _MOVES or "nightly" in tag.lower() or tag.lower().startswith("latest"))
+    version = None
+    if server:
+        inner = _INNER.search(tag)
+        found = parse_version(inner[1] if inner else tag)
+        if found is not None and found.release[0] == 0 and 4 <= found.release[1] < 100 and (_OWN.match(base) or inner):
+            version = found
+    return ImageFacts(server, version, floating, "cpu" in base or "cpu" in tag.lower())

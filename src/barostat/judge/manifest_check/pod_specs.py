@@ -1,0 +1,136 @@
+"""The pods that a Kubernetes object would make: of every workload kind that serves models, and of any kind that has a pod spec in it.
+
+Source: apps/v1, batch/v1, core/v1; leaderworkerset.x-k8s.io/v1; serving.kserve.io/v1beta1 and v1alpha1; ray.io/v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from barostat.judge.manifest_check.scrapes import asks_for_scrape
+from barostat.lint.document import Document, Node
+from barostat.lint.facts import Given, Pod
+
+_TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
+_NO_PODS = ("ConfigMap", "Secret", "Service", "CustomResourceDefinition", "HorizontalPodAutoscaler", "ScaledObject", "PrometheusRule")
+GRACE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpec:
+    """A pod spec in a document. `model`: KServe's predictor.model, which is a container whose image the runtime brings."""
+
+    document: Document
+    root: Node
+    spec: Node
+    pod: Pod
+    model: Node | None = None
+
+
+def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
+    """Every pod spec of the object."""
+    kind = root.word("kind")
+    if kind in _NO_PODS or root.kind != "map":
+        return
+    if kind == "List" or (kind.endswith("List") and root.get("items") is not None):
+        for item in root.maps_at("items"):
+            yield from pod_specs(document, item)
+        return
+    spec = root.get("spec")
+    if spec is None or spec.kind != "map":
+        return
+    if kind == "Pod":
+        yield _made(document, root, spec, root.get("metadata"), kind)
+    elif kind in _TEMPLATES:
+        template = spec.get("template")
+        if template is not None and (inner := template.get("spec")) is not None:
+            yield _made(document, root, inner, template.get("metadata"), kind)
+    elif kind == "CronJob":
+        inner = spec.get("jobTemplate", "spec", "template", "spec")
+        if inner is not None:
+            yield _made(document, root, inner, spec.get("jobTemplate", "spec", "template", "metadata"), kind)
+    elif kind == "LeaderWorkerSet":
+        size = int(spec.number("leaderWorkerTemplate", "size") or 1)
+        for name in ("leaderTemplate", "workerTemplate"):
+            template = spec.get("leaderWorkerTemplate", name)
+            if template is not None and (inner := template.get("spec")) is not None:
+                yield _made(document, root, inner, template.get("metadata"), kind, nodes=size)
+    elif kind == "InferenceService":
+        predictor = spec.get("predictor")
+        if predictor is not None and predictor.kind == "map":
+            nodes = 2 if predictor.get("workerSpec") is not None else 1
+            yield _made(document, root, predictor, root.get("metadata"), kind, nodes=nodes, model=predictor.get("model"))
+    elif kind == "LLMInferenceService":
+        for part in ((), ("prefill",)):
+            for name in ("template", "worker"):
+                inner = spec.get(*part, name)
+                if inner is not None and inner.kind == "map":
+                    nodes = 2 if spec.get(*part, "worker") is not None else 1
+                    yield _made(document, root, inner, root.get("metadata"), kind, nodes=nodes)
+    else:
+        for inner in _anywhere(spec):
+            yield _made(document, root, inner, root.get("metadata"), kind, nodes=2 if kind.startswith("Ray") else 1)
+
+
+def _anywhere(node: Node) -> Iterator[Node]:
+    """Every mapping below that looks like a pod spec."""
+    stack = [node]
+    while stack:
+        at = stack.pop()
+        containers = at.entries.get("containers")
+        if (
+            containers is not None
+            and containers.kind == "list"
+            and any(item.word("image") or item.word("name") for item in containers.items)
+        ):
+            yield at
+            continue
+        stack.extend(reversed([*at.items, *at.entries.values()]))
+
+
+def _made(
+    document: Document, root: Node, spec: Node, metadata: Node | None, kind: str, *, nodes: int = 1, model: Node | None = None
+) -> PodSpec:
+    outer = root.get("spec") or spec
+    labels = _texts(metadata, "labels") or _texts(root.get("metadata"), "labels")
+    rollout = outer.get("strategy") or outer.get("deploymentStrategy") or outer.get("updateStrategy")
+    replicas = outer.number("replicas")
+    grace = spec.get("terminationGracePeriodSeconds")
+    claims = [mount for mount in spec.maps_at("volumes") if mount.get("persistentVolumeClaim", "claimName") is not None]
+    pod = Pod(
+        kind=kind,
+        name=root.word("metadata", "name") or root.word("metadata", "generateName"),
+        namespace=root.word("metadata", "namespace"),
+        place=document.place(root.get("metadata", "name") or root),
+        labels=labels,
+        replicas=int(replicas) if replicas is not None else 1 if kind in ("Deployment", "StatefulSet", "LeaderWorkerSet") else None,
+        replicas_place=document.place(node) if (node := outer.get("replicas")) is not None else None,
+        strategy=rollout.word("type") if rollout is not None else "",
+        max_surge=_given(document, rollout, "rollingUpdate", "maxSurge"),
+        max_unavailable=_given(document, rollout, "rollingUpdate", "maxUnavailable"),
+        strategy_place=document.place(rollout) if rollout is not None else None,
+        grace_s=spec.number("terminationGracePeriodSeconds"),
+        grace_place=document.place(grace) if grace is not None else None,
+        service_links=spec.word("enableServiceLinks").lower() != "false",
+        exclusive_volume=_given(document, claims[0], "persistentVolumeClaim", "claimName") if claims else None,
+        nodes=nodes,
+        raw=kind in (*_TEMPLATES, "Pod", "CronJob", "LeaderWorkerSet"),
+        scraped=asks_for_scrape(metadata) or asks_for_scrape(root.get("metadata")),
+        ports=frozenset(
+            port.word("name")
+            for container in spec.maps_at("containers") + spec.maps_at("initContainers")
+            for port in container.maps_at("ports")
+        ),
+    )
+    return PodSpec(document, root, spec, pod, model)
+
+
+def _given(document: Document, node: Node | None, *route: str) -> Given | None:
+    found = node.get(*route) if node is not None else None
+    return Given(found.text, document.place(found)) if found is not None and found.kind == "scalar" else None
+
+
+def _texts(node: Node | None, key: str) -> dict[str, str]:
+    found = node.get(key) if node is not None else None
+    return {name: value.text for name, value in found.entries.items() if value.kind == "scalar"} if found is not None else {}

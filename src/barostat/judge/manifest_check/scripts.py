@@ -1,0 +1,225 @@
+"""Engines outside Kubernetes: shell scripts and plain command lines, systemd units, compose files.
+
+Source: compose-spec (command, environment, ipc, shm_size, deploy.resources, gpus), systemd.service(5), systemd.exec(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from barostat.engines.vllm.command_line.shell_words import Word, split_words
+from barostat.judge.manifest_check.images import image_facts
+from barostat.judge.manifest_check.words import SERVER, Command, read_elements, read_text, starts_server
+from barostat.lint.document import Document, Node
+from barostat.lint.facts import Engine, Given, Host
+from barostat.platform.objects import quantity
+from barostat.platform.pods import DEFAULT_SHM_BYTES
+
+_ASSIGNMENT = re.compile(r"^(?:export\s+)?([A-Za-z_]\w*)=(.*)$", re.DOTALL)
+_UNIT_LINE = re.compile(r"^(ExecStart|Environment)[ \t]*=[ \t]*", re.MULTILINE)
+LONGEST_SCRIPT = 500_000
+_CONTAINER = re.compile(r"\b(?:docker|podman|nerdctl)\b[^|;&]*\b(?:run|create)\b[^|;&]*vllm")
+_DOCKER = re.compile(r"^(?:docker|podman|nerdctl)$")
+
+
+def engines_of_script(document: Document, node: Node, name: str, *, form: str = "script") -> Iterator[Engine]:
+    """Every server that the shell text starts, in order. A text that names none is not taken apart, nor one longer than a script is."""
+    if len(node.text) > LONGEST_SCRIPT or not (SERVER.search(node.text) or _CONTAINER.search(node.text)):
+        return
+    words, _ = split_words(node.text, {})
+    env: dict[str, str] = {}
+    for command in _commands(words):
+        texts = [word.text for word in command]
+        joined = " ".join(texts)
+        if not starts_server(joined):
+            docker = _docker_image(texts)
+            if docker is None:
+                env.update(
+                    {
+                        match[1]: match[2]
+                        for text in texts
+                        if (match := _ASSIGNMENT.match(text)) and (len(texts) < 3 or texts[0] == "export")
+                    }
+                )
+                continue
+            command, image = command[docker + 1 :], Given(texts[docker], document.within(node, command[docker].start, command[docker].end))
+            if not command or not any(word.text.startswith("-") for word in command):
+                continue
+        else:
+            image = None
+            if texts[0] in ("echo", "printf", "pip", "uv", "grep", "pkill", "kubectl", "#", "alias") or "--help" in texts:
+                continue
+            docker = _docker_image(texts)
+            if docker is not None:
+                image = Given(texts[docker], document.within(node, command[docker].start, command[docker].end))
+        start, end = command[0].start, command[-1].end
+        line = read_text(document, node, env, start, end)
+        facts = image_facts(image.text) if image is not None else None
+        yield Engine(
+            name=name,
+            form="systemd" if form == "systemd" else "script",
+            place=document.within(node, start, start + 1),
+            arguments=line.arguments,
+            occurrences=line.occurrences,
+            model=line.model,
+            image=image,
+            version=facts.version if facts else None,
+            floating=facts.floating if facts else False,
+            own_image=image is not None,
+            env={**{key: Given(value, document.place(node)) for key, value in {**env, **line.assigned}.items()}},
+            env_complete=False,
+            complete=line.complete and "config" not in line.arguments,
+            is_cpu="VLLM_CPU_KVCACHE_SPACE" in env or bool(facts and facts.is_cpu),
+            multi_node="ray" in node.text,
+        )
+
+
+def _commands(words: list[Word]) -> Iterator[list[Word]]:
+    found: list[Word] = []
+    for word in words:
+        if word.operator:
+            if found:
+                yield found
+            found = []
+        else:
+            found.append(word)
+    if found:
+        yield found
+
+
+def _docker_image(texts: list[str]) -> int | None:
+    """Index of the image in `docker run ... IMAGE args`, where it is vLLM's."""
+    if not texts or (not _DOCKER.match(texts[0]) and not (texts[0] == "sudo" and len(texts) > 1 and _DOCKER.match(texts[1]))):
+        return None
+    if "run" not in texts and "create" not in texts:
+        return None
+    for index, text in enumerate(texts):
+        if "/" in text and not text.startswith(("-", "/", ".", "~", "$")) and "=" not in text and image_facts(text).server:
+            return index
+    return None
+
+
+def engines_of_unit(document: Document, node: Node, name: str) -> Iterator[Engine]:
+    """The engine of a systemd unit."""
+    env: dict[str, str] = {}
+    for match in _UNIT_LINE.finditer(node.text):
+        end = match.end()
+        while (stop := node.text.find("\n", end)) >= 0 and node.text[stop - 1] == "\\":
+            end = stop + 1
+        end = stop if stop >= 0 else len(node.text)
+        text = node.text[match.end() : end]
+        if match[1] == "Environment":
+            words, _ = split_words(text, {})
+            env.update({found[1]: found[2] for word in words if (found := _ASSIGNMENT.match(word.text))})
+            continue
+        if not starts_server(text):
+            continue
+        line = read_text(document, node, env, match.end(), end)
+        yield Engine(
+            name=name,
+            form="systemd",
+            place=document.within(node, match.start(), match.end()),
+            arguments=line.arguments,
+            occurrences=line.occurrences,
+            model=line.model,
+            env={key: Given(value, document.place(node)) for key, value in env.items()},
+            env_complete="EnvironmentFile" not in node.text,
+            complete=line.complete and "config" not in line.arguments,
+            is_cpu="VLLM_CPU_KVCACHE_SPACE" in env,
+        )
+
+
+def is_compose(root: Node) -> bool:
+    """True for a compose file."""
+    services = root.get("services")
+    return services is not None and services.kind == "map" and root.get("kind") is None and root.get("apiVersion") is None
+
+
+def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
+    """The engines of a compose file."""
+    services = root.get("services")
+    for name, service in services.entries.items() if services is not None else ():
+        if service.kind != "map":
+            continue
+        image = service.get("image")
+        facts = image_facts(service.word("image"))
+        nodes = [item for key in ("entrypoint", "command") for item in _items(service, key)]
+        joined = " ".join(node.text for node in nodes)
+        if not nodes or not (starts_server(joined) or (facts.server and any(node.text.lstrip().startswith("-") for node in nodes))):
+            continue
+        env = _environment(document, service)
+        texts = {key: given.text for key, given in env.items()}
+        command = service.get("command")
+        line: Command
+        if command is not None and command.kind == "scalar" and len(nodes) == 1:
+            line = read_text(document, command, texts)
+        else:
+            line = read_elements(document, nodes, texts, all_env=False)
+        yield Engine(
+            name=f"service {name}",
+            form="compose",
+            place=document.key_place(services, name) if services is not None else document.place(service),
+            arguments=line.arguments,
+            occurrences=line.occurrences,
+            model=line.model,
+            image=Given(image.text, document.place(image)) if image is not None else None,
+            version=facts.version,
+            floating=facts.floating and facts.server,
+            own_image=facts.server,
+            env=env,
+            env_complete=service.get("env_file") is None,
+            complete=line.complete and "config" not in line.arguments and not any("$" in node.text for node in nodes),
+            stuck=line.stuck,
+            host=_host(document, service),
+            is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
+        )
+
+
+def _items(service: Node, key: str) -> list[Node]:
+    node = service.get(key)
+    if node is None:
+        return []
+    return [item for item in node.items if item.kind == "scalar"] if node.kind == "list" else [node]
+
+
+def _environment(document: Document, service: Node) -> dict[str, Given]:
+    node = service.get("environment")
+    if node is None:
+        return {}
+    if node.kind == "map":
+        return {
+            key: Given(value.text, document.place(value))
+            for key, value in node.entries.items()
+            if value.kind == "scalar" and not value.is_null
+        }
+    pairs = ((item, item.text.partition("=")) for item in node.items if "=" in item.text)
+    return {key: Given(value, document.place(item)) for item, (key, _, value) in pairs}
+
+
+def _host(document: Document, service: Node) -> Host:
+    memory = service.get("mem_limit") or service.get("deploy", "resources", "limits", "memory")
+    cpu = service.get("cpus") or service.get("deploy", "resources", "limits", "cpus")
+    shm = service.get("shm_size")
+    devices = service.maps_at("deploy", "resources", "reservations", "devices")
+    counted = devices[0].number("count") if devices else None
+    chosen = devices[0].list_at("device_ids") if devices else []
+    return Host(
+        shm_bytes=None if service.word("ipc") in ("host", "shareable") else _bytes(shm.text) if shm is not None else DEFAULT_SHM_BYTES,
+        shm_place=document.place(shm) if shm is not None else None,
+        memory=Given(memory.text, document.place(memory)) if memory is not None else None,
+        memory_bytes=_bytes(memory.text) if memory is not None else None,
+        cpu=Given(cpu.text, document.place(cpu)) if cpu is not None else None,
+        cpu_cores=quantity(cpu.text) if cpu is not None else None,
+        gpus=float(len(chosen)) if chosen else counted,
+        gpu_place=document.place(devices[0]) if devices else None,
+        privileged=Given("true", document.place(service.entries["privileged"])) if service.is_true("privileged") else None,
+        has_cache=bool(service.list_at("volumes")),
+        devices=",".join(item.text for item in chosen),
+    )
+
+
+def _bytes(text: str) -> float | None:
+    """Docker's sizes: 8g, 512m, 1gb."""
+    match = re.match(r"^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$", text.strip().lower())
+    return float(match[1]) * 1024 ** " kmgt".index(match[2] or " ") if match else None

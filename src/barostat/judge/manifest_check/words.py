@@ -1,0 +1,131 @@
+"""The command line of one engine -> its arguments, each with the place at which it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from barostat.catalog.vllm_flags import FLAGS, canonical_name, says_nothing
+from barostat.engines.vllm.command_line.config import read_value
+from barostat.engines.vllm.command_line.shell_words import Word
+from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse, shell_words_of
+from barostat.lint.document import Document, Node, Place
+from barostat.lint.facts import Argument, Given
+
+SERVER = re.compile(
+    r"\bvllm['\"]?[\s,]+['\"]?serve\b|vllm[./]entrypoints[./](?:openai[./])?api_server|(?:^|[\s/])api_server(?:\.py)?(?=\s|$)"
+)
+_STUCK = re.compile(r"^\s*(--?[A-Za-z][\w.-]*)[ \t]+(\S.*)$", re.DOTALL)
+LONGEST_COMMAND = 64_000
+"""Characters: half of what Linux takes as one argument. What is longer is data in a place where commands stand."""
+_KUBERNETES = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`shell`: a shell reads it. `complete`: nothing of it comes from where we cannot look. `assigned`: variables set in it."""
+
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    occurrences: tuple[Argument, ...] = ()
+    model: Given | None = None
+    stuck: tuple[tuple[Place, str], ...] = ()
+    unset: tuple[tuple[Place, str], ...] = ()
+    assigned: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = True
+    shell: bool = False
+
+
+def starts_server(text: str) -> bool:
+    """True if the text starts vLLM's HTTP server."""
+    return len(text) <= LONGEST_COMMAND and SERVER.search(text) is not None
+
+
+def read_elements(document: Document, nodes: Sequence[Node], env: Mapping[str, str], *, all_env: bool) -> Command:
+    """The command line in list form, as containers have it. `all_env`: `env` is all that the container gets."""
+    texts = [node.text for node in nodes]
+    line = parse(texts, env)
+    shell = bool(shell_words_of(texts))
+
+    def place(word: Word) -> Place:
+        node = nodes[word.element] if word.element < len(nodes) else nodes[-1]
+        return document.within(node, word.start, word.end) if word.end > word.start else document.place(node)
+
+    stuck, unset = [], []
+    if not shell:
+        for node in nodes:
+            match = _STUCK.match(node.text)
+            if match is not None and canonical_name(match[1]) in FLAGS | {match[1].strip("-").replace("-", "_"): 1}:
+                stuck.append((document.place(node), match[1]))
+            absent = [found for found in _KUBERNETES.finditer(node.text) if all_env and found[1] not in env]
+            unset += [(document.within(node, found.start(), found.end()), found[1]) for found in absent]
+    return _command(document, line, place, nodes, tuple(stuck), tuple(unset), shell)
+
+
+def read_text(document: Document, node: Node, env: Mapping[str, str], start: int = 0, end: int | None = None) -> Command:
+    """The command line in one text (or from `start` to `end` of it), as a script or a unit file has it."""
+    text = node.text[start:end]
+
+    def place(word: Word) -> Place:
+        return document.within(node, start + word.start, start + word.end)
+
+    return _command(document, parse(text, env), place, [node], (), (), True)
+
+
+def _command(
+    document: Document,
+    line: CommandLine,
+    place: Callable[[Word], Place],
+    nodes: Sequence[Node],
+    stuck: tuple[tuple[Place, str], ...],
+    unset: tuple[tuple[Place, str], ...],
+    shell: bool,
+) -> Command:
+    known: dict[int, Argument] = {}
+    for setting in line.occurrences:
+        if setting.loose or (setting.text is not None and says_nothing(setting.name, setting.text)):
+            continue
+        known[id(setting)] = _argument(document, setting, tuple(place(word) for word in setting.words))
+    last = {setting.name: known[id(setting)] for setting in line.occurrences if id(setting) in known}
+    complete = not any("$" in word for word in line.positional)
+    return Command(last, tuple(known.values()), _model(document, line, last, nodes), stuck, unset, dict(line.env), complete, shell)
+
+
+def _argument(document: Document, setting: Setting, words: tuple[Place, ...]) -> Argument:
+    name = setting.name
+    first, last = words[0], words[-1]
+    whole = first
+    if first.start >= 0 and last.end > first.start:
+        between = document.text[first.start : last.end]
+        whole = document.at(first.start, last.end) if "\n" not in between else first
+    value = read_value(name, setting.text) if setting.text is not None else None
+    return Argument(name, setting.text, value, setting.spelled, whole, words, joined=setting.joined)
+
+
+def _model(document: Document, line: CommandLine, arguments: Mapping[str, Argument], nodes: Sequence[Node]) -> Given | None:
+    if line.model is None:
+        return None
+    found = arguments.get("model")
+    if found is not None:
+        return Given(line.model, found.place)
+    for node in nodes:
+        at = node.text.find(line.model)
+        if at >= 0:
+            return Given(line.model, document.within(node, at, at + len(line.model)))
+    return Given(line.model, document.place(nodes[0]))
+
+
+def config_entries(document: Document, node: Node) -> dict[str, Argument]:
+    """The settings of a `--config` file that stands in a scalar: a flat mapping, one entry a line."""
+    found: dict[str, Argument] = {}
+    offset = 0
+    for row in node.text.splitlines(keepends=True):
+        match = re.match(r"^([A-Za-z][\w-]*)[ \t]*:[ \t]+([^#\n]*?)[ \t]*(?:#.*)?$", row.rstrip("\r\n"))
+        if match is not None and match[2]:
+            name = canonical_name(match[1])
+            text = match[2].strip("'\"")
+            place = document.within(node, offset + match.start(1), offset + match.end(2))
+            where = document.within(node, offset + match.start(2), offset + match.end(2))
+            found[name] = Argument(name, text, read_value(name, text), f"{match[1]}: {match[2]}", place, (place, where), "config-file")
+        offset += len(row)
+    return found

@@ -1,0 +1,284 @@
+"""One setting of an engine changed wherever it lives in its manifest, and everything else left as it is.
+
+    where it lives                                        what is changed
+    args, command (a list, or words in one element)       that word
+    a text that a shell runs                              that word of the text
+    a variable (VLLM_...)                                 its entry in env; its assignment in the shell text where that is stronger
+    the YAML behind --config, from a ConfigMap            its line there; with `template_only` an argument, which is stronger
+    nowhere                                               an argument is added
+
+Source: vLLM 0.32.0 (command line over config file), Kubernetes core/v1 Container (command, args, env), RFC 6902, strategic merge patch.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.core.change import ChangeKind, ConfigChange
+from barostat.core.config import ConfigScalar
+from barostat.core.errors import InputError
+from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
+from barostat.engines.vllm.command_line.words import parse
+from barostat.engines.vllm.command_line.write_flag import changed_elements, open_words, with_variable
+from barostat.platform.mounted import config_map_of
+from barostat.platform.objects import Object, mapping, objects, sequence, text
+from barostat.platform.pod_environment import with_references
+from barostat.platform.pods import engine_container
+from barostat.platform.template_diff import shown
+
+TEMPLATE = "/spec/template"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPatch:
+    """The change of one object, in both forms that the API server takes. `json_patch` tests what it found before it changes it.
+
+    `kind`: Template (the workload that the template is of) or ConfigMap.
+    """
+
+    kind: str
+    name: str
+    json_patch: tuple[Mapping[str, Any], ...]
+    strategic: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Surgery:
+    """The change, carried out on copies. `where` names the place for a person; `diff` shows it, line by line.
+
+    `template` is the pod template afterwards (the same where a ConfigMap is changed), `config_map` the ConfigMap, where that is changed.
+    """
+
+    change: ConfigChange
+    where: str
+    template: Object
+    patch: ObjectPatch
+    diff: tuple[str, ...]
+    config_map: Object | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotChanged:
+    """Nothing was changed, and why."""
+
+    why: str
+
+
+def set_flag(
+    template: Object, name: str, value: ConfigScalar | None, *, config_maps: Mapping[str, Object] | None = None, template_only: bool = False
+) -> Surgery | NotChanged:
+    """The template (or the ConfigMap behind its --config) with that one setting at `value`; None takes it away.
+
+    `name`: an argument in any spelling, or a variable (VLLM_CPU_KVCACHE_SPACE). `config_maps`: by name, where the template mounts any.
+    `template_only`: what is shared with other pods is not touched; a setting of the config file is overruled by an argument.
+    """
+    container = engine_container(with_references(template, config_maps or {}))
+    if container is None:
+        return NotChanged("the template has no container")
+    if name.isupper() or name.startswith("VLLM_"):
+        return _variable(template, container.name, name, value)
+    item = _container(template, container.name)
+    args = _words(item)
+    line = parse(args, container.env)
+    wanted = canonical_name(name)
+    given = line.settings.get(wanted)
+    if given is None and (path := line.text("config")) is not None:
+        found = _in_config_file(template, container.name, path, wanted, value, config_maps or {}, template_only)
+        if found is not None:
+            return found
+    if given is None and value is None:
+        may = next(iter(open_words(line)), None)
+        return NotChanged(f"{_option(wanted)} is not set" + (f", unless {may.raw} holds it" if may is not None else ""))
+    if given is not None and value is not None and _same(given.text, value):
+        return NotChanged(f"{_option(wanted)} is {given.text} already")
+    try:
+        changed = changed_elements(args, wanted, value)
+    except InputError as error:
+        return NotChanged(str(error))
+    change = ConfigChange("argument", _option(wanted), given.text if given is not None else None, _text(value))
+    return _with_words(template, container.name, changed, change)
+
+
+def _with_words(template: Object, container: str, changed: Sequence[tuple[int, str]], change: ConfigChange) -> Surgery:
+    """The template with these words, each put into command or args as the word was whose place it has."""
+    item = _container(template, container)
+    command, args = _strings(item, "command"), _strings(item, "args")
+    new: dict[str, list[str]] = {"command": [], "args": []}
+    seen = -2
+    for place, word in changed:
+        # What is added behind the command's last word belongs to args where there are any.
+        behind = place == seen and place == len(command) - 1 and bool(args)
+        new["command" if 0 <= place < len(command) and not behind else "args"].append(word)
+        seen = place
+    found: dict[str, Any] = {}
+    operations: list[Mapping[str, Any]] = []
+    path = f"{TEMPLATE}/spec/containers/{_index(template, container)}"
+    for key, old in (("command", command), ("args", args)):
+        if new[key] != old:
+            found[key] = new[key]
+            operations += _replaced(f"{path}/{key}", item.get(key), new[key])
+    edited = _edited(template, container, found)
+    diff = [line for key in found for line in _diff(_strings(item, key), new[key], f"containers[{container}].{key}")]
+    where = " and ".join(found) or "args"
+    patch = ObjectPatch("Template", container, tuple(operations), _strategic(container, found))
+    return Surgery(change, f"{where} of container {container}", edited, patch, tuple(diff))
+
+
+def _variable(template: Object, container: str, name: str, value: ConfigScalar | None) -> Surgery | NotChanged:
+    item = _container(template, container)
+    args = _words(item)
+    assigned = parse(args).env
+    if name in assigned:
+        written = with_variable(args, name, _text(value))
+        if written is None:
+            return NotChanged(f"{name} is set inside the command in a way that is not changed here")
+        return _with_words(template, container, written, ConfigChange("environment", name, assigned[name], _text(value)))
+    entries = list(objects(item, "env"))
+    index = next((place for place, entry in enumerate(entries) if text(entry, "name") == name), None)
+    path = f"{TEMPLATE}/spec/containers/{_index(template, container)}/env"
+    if index is None:
+        if value is None:
+            return NotChanged(f"{name} is not set")
+        entry = {"name": name, "value": _text(value)}
+        operations: list[Mapping[str, Any]] = (
+            _replaced(path, None, [entry]) if not entries else [{"op": "add", "path": f"{path}/-", "value": entry}]
+        )
+        former, new = None, [*entries, entry]
+        strategic: Mapping[str, Any] = entry
+    else:
+        old = entries[index]
+        former = text(old, "value") if "valueFrom" not in old else "(from a reference)"
+        if value is not None and former == _text(value):
+            return NotChanged(f"{name} is {former} already")
+        test: Mapping[str, Any] = {"op": "test", "path": f"{path}/{index}", "value": dict(old)}
+        if value is None:
+            operations = [test, {"op": "remove", "path": f"{path}/{index}"}]
+            new = entries[:index] + entries[index + 1 :]
+            strategic = {"name": name, "$patch": "delete"}
+        else:
+            entry = {"name": name, "value": _text(value)}
+            operations = [test, {"op": "replace", "path": f"{path}/{index}", "value": entry}]
+            new = [*entries[:index], entry, *entries[index + 1 :]]
+            strategic = {**entry, "valueFrom": None} if "valueFrom" in old else entry
+    edited = _edited(template, container, {"env": new})
+    lines = [f"{prefix} {name}={_shown(name, found)}" for prefix, found in (("-", former), ("+", _text(value))) if found is not None]
+    patch = ObjectPatch("Template", container, tuple(operations), _strategic(container, {"env": [strategic]}))
+    change = ConfigChange("environment", name, _shown(name, former), _shown(name, _text(value)))
+    return Surgery(change, f"env of container {container}", edited, patch, (f"containers[{container}].env", *lines))
+
+
+def _in_config_file(
+    template: Object,
+    container: str,
+    path: str,
+    wanted: str,
+    value: ConfigScalar | None,
+    config_maps: Mapping[str, Object],
+    template_only: bool,
+) -> Surgery | NotChanged | None:
+    """The change where the config file holds the setting; None where it does not, or an argument shall overrule it."""
+    mounted = config_map_of(template, container, path)
+    if mounted is None:
+        return (
+            NotChanged(f"{path} is no file of a ConfigMap, and {_option(wanted)} is no argument: it cannot be told")
+            if value is None
+            else None
+        )
+    document = config_maps.get(mounted.config_map)
+    held = mapping(document, "data").get(mounted.key) if document is not None else None
+    if not isinstance(held, str):
+        return NotChanged(f"ConfigMap {mounted.config_map} with {mounted.key} was not read") if value is None else None
+    former = value_in(held, wanted)
+    if former is None:
+        return None
+    if template_only or mapping(document).get("immutable") is True:
+        if value is None:
+            return NotChanged(
+                f"{wanted} stands in ConfigMap {mounted.config_map}, which other pods may share: an argument cannot take it away"
+            )
+        return None
+    written = with_setting(held, wanted, value)
+    if isinstance(written, NotPlain):
+        return None if value is not None else NotChanged(f"{mounted.key} of ConfigMap {mounted.config_map}: {written.why}")
+    if written == held:
+        return NotChanged(f"{wanted} is {former} already")
+    kind: ChangeKind = "config-file"
+    change = ConfigChange(kind, _option(wanted), former, _text(value))
+    new = copy.deepcopy(dict(mapping(document)))
+    new["data"][mounted.key] = written
+    operations = _replaced(f"/data/{_pointer(mounted.key)}", held, written)
+    patch = ObjectPatch("ConfigMap", mounted.config_map, tuple(operations), {"data": {mounted.key: written}})
+    diff = _diff(held.splitlines(), written.splitlines(), f"ConfigMap {mounted.config_map}, {mounted.key}")
+    return Surgery(change, f"{mounted.key} in ConfigMap {mounted.config_map}", template, patch, tuple(diff), new)
+
+
+def _container(template: Object, name: str) -> Object:
+    return next((entry for entry in objects(template, "spec", "containers") if text(entry, "name") == name), {})
+
+
+def _index(template: Object, name: str) -> int:
+    listed = sequence(template, "spec", "containers")
+    return next((place for place, entry in enumerate(listed) if isinstance(entry, dict) and text(entry, "name") == name), 0)
+
+
+def _strings(item: Object, key: str) -> list[str]:
+    return [word for word in sequence(item, key) if isinstance(word, str)]
+
+
+def _words(item: Object) -> list[str]:
+    """Command and args as they are written: references stay references."""
+    return [*_strings(item, "command"), *_strings(item, "args")]
+
+
+def _edited(template: Object, container: str, found: Mapping[str, Any]) -> Object:
+    new: dict[str, Any] = copy.deepcopy(dict(template))
+    for entry in new["spec"]["containers"]:
+        if isinstance(entry, dict) and entry.get("name") == container:
+            entry.update(copy.deepcopy(dict(found)))
+    return new
+
+
+def _strategic(container: str, found: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"spec": {"template": {"spec": {"containers": [{"name": container, **found}]}}}}
+
+
+def _replaced(path: str, old: Any, new: Any) -> list[Mapping[str, Any]]:
+    """A JSON patch that refuses to work on anything but what was found."""
+    if old is None:
+        return [{"op": "add", "path": path, "value": new}]
+    return [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
+
+
+def _pointer(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _diff(old: Sequence[str], new: Sequence[str], title: str) -> list[str]:
+    """The lines that differ, with one of context. A word of several lines is shown line by line."""
+    before = [line for word in old for line in word.split("\n")]
+    after = [line for word in new for line in word.split("\n")]
+    told = [line for line in difflib.unified_diff(before, after, lineterm="", n=1) if not line.startswith(("---", "+++", "@@"))]
+    return [title, *told]
+
+
+def _option(name: str) -> str:
+    return FLAGS[name].option if name in FLAGS else "--" + name.replace("_", "-")
+
+
+def _same(written: str | None, value: ConfigScalar) -> bool:
+    return written is not None and written == _text(value)
+
+
+def _text(value: ConfigScalar | None) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _shown(name: str, value: str | None) -> str | None:
+    return None if value is None else shown(name, value)

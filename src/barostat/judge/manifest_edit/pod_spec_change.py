@@ -1,0 +1,148 @@
+"""Changes of a pod template that are no setting of the engine: its memory, /dev/shm, service links, the startup probe.
+
+memory               700Mi: limit and request; 700Mi (request 500Mi): where they differ; absent: neither
+/dev/shm             1Gi: an emptyDir in memory of that size; unlimited: one without a size; absent: nothing is mounted there
+enableServiceLinks   true, false
+startupProbe         the probe as JSON
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from barostat.core.change import ConfigChange
+from barostat.core.diagnosis import NextStep
+from barostat.judge.manifest_edit.flag_surgery import NotChanged
+from barostat.platform.objects import Object, mapping, objects, text, value
+from barostat.platform.pods import engine_container
+
+MEMORY, SHM, LINKS, STARTUP = "memory", "/dev/shm", "enableServiceLinks", "startupProbe"
+UNLIMITED = "unlimited"
+_MEMORY = re.compile(r"memory: (\d+(?:\.\d+)?(?:Ki|Mi|Gi|Ti)?)\b")
+_TWO = re.compile(r"^(\S+)(?: \(request (\S+)\))?$")
+_SHM = re.compile(r"sizeLimit: (\d+(?:Mi|Gi))")
+_LINKS = re.compile(r"enableServiceLinks: (true|false)")
+_PROBE = re.compile(r"^startupProbe: \{httpGet: \{path: (\S+), port: (\d+)\}, (.*)\}$")
+_NUMBER = re.compile(r"(\w+): (\d+)")
+
+
+def asked_of_pod_spec(step: NextStep, template: Object) -> ConfigChange | NotChanged | None:
+    """The one change of the pod template that the next step asks for; None where it asks for something else."""
+    words = step.change.strip()
+    if step.lever == "host-memory-limit":
+        size = _MEMORY.search(words)
+        if size is None or engine_container(template) is None:
+            return NotChanged("the present limit is not recorded, so the new one cannot be told")
+        return ConfigChange("pod-spec", MEMORY, _memory_now(template), size[1])
+    if step.lever == "shm-size":
+        size, now = _SHM.search(words), _shm_now(template)
+        if isinstance(now, NotChanged) or size is None:
+            return now if isinstance(now, NotChanged) else NotChanged("the size is not told")
+        return ConfigChange("pod-spec", SHM, now, size[1])
+    if (links := _LINKS.search(words)) is not None:
+        now = value(template, "spec", "enableServiceLinks")
+        return ConfigChange("pod-spec", LINKS, str(now).lower() if isinstance(now, bool) else None, links[1])
+    if (probe := _PROBE.match(words)) is not None:
+        numbers = {name: int(number) for name, number in _NUMBER.findall(probe[3])}
+        wanted = {"httpGet": {"path": probe[1], "port": int(probe[2])}, **numbers}
+        former = _engine(dict(template)).get(STARTUP)
+        return ConfigChange("pod-spec", STARTUP, None if former is None else _json(former), _json(wanted))
+    return None
+
+
+def with_pod_spec(change: ConfigChange, template: Object) -> Object | NotChanged:
+    """The template with the change, everything else as it is."""
+    new: dict[str, Any] = copy.deepcopy(dict(template))
+    match change.name:
+        case "memory":
+            _set_memory(new, change.value)
+        case "/dev/shm":
+            if isinstance(now := _shm_now(template), NotChanged):
+                return now
+            _set_shm(new, change.value)
+        case "enableServiceLinks":
+            _put(new["spec"], LINKS, None if change.value is None else change.value == "true")
+        case "startupProbe":
+            _put(_engine(new), STARTUP, None if change.value is None else json.loads(change.value))
+        case _:
+            return NotChanged(f"{change.name} is no part of the pod that is changed here")
+    return new
+
+
+def _engine(template: dict[str, Any]) -> dict[str, Any]:
+    container = engine_container(template)
+    name = container.name if container is not None else ""
+    found: dict[str, Any] = next(item for item in template["spec"]["containers"] if item.get("name") == name)
+    return found
+
+
+def _put(place: dict[str, Any], key: str, new: Any) -> None:
+    if new is None:
+        place.pop(key, None)
+    else:
+        place[key] = new
+
+
+def _json(found: Any) -> str:
+    return json.dumps(found, sort_keys=True)
+
+
+def _memory_now(template: Object) -> str | None:
+    container = engine_container(template)
+    limit, request = (container.limits.get("memory"), container.requests.get("memory")) if container is not None else (None, None)
+    if limit == request:
+        return limit
+    return f"{limit or 'none'} (request {request or 'none'})"
+
+
+def _set_memory(template: dict[str, Any], wanted: str | None) -> None:
+    found = _TWO.match(wanted) if wanted is not None else None
+    limit, request = (found[1], found[2] or found[1]) if found is not None else (None, None)
+    resources = _engine(template).setdefault("resources", {})
+    for kind, amount in (("limits", limit), ("requests", request)):
+        amounts = resources.setdefault(kind, {})
+        _put(amounts, "memory", None if amount == "none" else amount)
+        if not amounts:
+            del resources[kind]
+
+
+def _mount(engine: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return next((found for found in objects(engine, "volumeMounts") if text(found, "mountPath").rstrip("/") == SHM), None)
+
+
+def _shm_now(template: Object) -> str | NotChanged | None:
+    container = engine_container(template)
+    engine = next((item for item in objects(template, "spec", "containers") if container and text(item, "name") == container.name), {})
+    mount = _mount(engine)
+    if mount is None:
+        return None
+    volume = next((found for found in objects(template, "spec", "volumes") if text(found, "name") == text(mount, "name")), {})
+    if text(volume, "emptyDir", "medium") != "Memory":
+        return NotChanged(f"{SHM} is volume {text(mount, 'name')}, which is no emptyDir in memory: a person changes it")
+    return text(mapping(volume, "emptyDir"), "sizeLimit") or UNLIMITED
+
+
+def _set_shm(template: dict[str, Any], wanted: str | None) -> None:
+    """The volume that is mounted there gets the size, or a new one is; None: the mount goes, and its volume where nobody else has it."""
+    engine, spec = _engine(template), template["spec"]
+    source: dict[str, Any] = {"medium": "Memory"} | ({} if wanted in (None, UNLIMITED) else {"sizeLimit": wanted})
+    mount = _mount(engine)
+    if mount is None:
+        if wanted is not None:
+            taken = {text(volume, "name") for volume in objects(spec, "volumes")}
+            name = next(name for name in ("shm", "dev-shm", "barostat-shm") if name not in taken)
+            engine.setdefault("volumeMounts", []).append({"name": name, "mountPath": SHM})
+            spec.setdefault("volumes", []).append({"name": name, "emptyDir": source})
+        return
+    name = text(mount, "name")
+    if wanted is not None:
+        next(volume for volume in spec["volumes"] if volume.get("name") == name)["emptyDir"] = source
+        return
+    _put(engine, "volumeMounts", [found for found in engine["volumeMounts"] if found is not mount] or None)
+    others = [*objects(spec, "containers"), *objects(spec, "initContainers")]
+    if not any(text(found, "name") == name for item in others for found in objects(item, "volumeMounts")):
+        _put(spec, "volumes", [volume for volume in spec["volumes"] if volume.get("name") != name] or None)

@@ -1,0 +1,151 @@
+"""Where a direct write would not last: the change as a patch of what the owner keeps, to be put there by a person.
+
+The values of a chart are named only where the chart is known for certain by what it leaves on its objects; else the manifest is patched.
+Source: the chart of vLLM's production stack (deployment-vllm-multi: names, labels, vllmConfig), autoscaling/v2, KEDA ScaledObject v1alpha1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from barostat.catalog.vllm_flags import canonical_name
+from barostat.core.change import ConfigChange
+from barostat.judge.manifest_edit.flag_surgery import NotChanged, Surgery
+from barostat.judge.manifest_edit.pod_spec_change import with_pod_spec
+from barostat.platform.objects import Object, mapping, name_of, objects, text
+from barostat.platform.owner import Owner
+from barostat.platform.pods import engine_container
+
+Form = Literal["values", "manifest", "autoscaler"]
+_STACK_KEYS = {
+    "max_model_len": "maxModelLen", "max_num_seqs": "maxNumSeqs", "gpu_memory_utilization": "gpuMemoryUtilization", "dtype": "dtype",
+    "tensor_parallel_size": "tensorParallelSize", "enable_prefix_caching": "enablePrefixCaching",
+    "enable_chunked_prefill": "enableChunkedPrefill",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePatch:
+    """What to change, where, and how it then gets into the cluster.
+
+    `document`: an excerpt of values, a strategic merge patch of the manifest, or one of the autoscaler. `certain`: False where the
+    place in the source had to be left to the person.
+    """
+
+    form: Form
+    where: str
+    document: Mapping[str, Any]
+    then: str
+    certain: bool
+
+
+def source_patch(owner: Owner, workload: Object, surgery: Surgery) -> SourcePatch:
+    """The change of a setting for whoever keeps the workload's manifest."""
+    if owner.kind in ("helm", "flux-helm-release") and (values := _stack_values(workload, surgery)) is not None:
+        return SourcePatch("values", owner.source, values, _then(owner), certain=True)
+    config_map = surgery.patch.kind == "ConfigMap"
+    identity = {
+        "apiVersion": "v1" if config_map else text(workload, "apiVersion") or "apps/v1",
+        "kind": "ConfigMap" if config_map else text(workload, "kind") or "Deployment",
+        "metadata": {
+            "name": surgery.patch.name if config_map else name_of(workload),
+            "namespace": text(workload, "metadata", "namespace"),
+        },
+    }
+    return SourcePatch(
+        "manifest",
+        owner.source,
+        {**identity, **surgery.patch.strategic},
+        _then(owner),
+        certain=owner.kind in ("argo-cd", "flux-kustomization"),
+    )
+
+
+def manifest_patch(owner: Owner, workload: Object, change: ConfigChange) -> SourcePatch | None:
+    """A change of the pod that is no setting of the engine, for the manifest; None where it does not change the template."""
+    before = mapping(workload, "spec", "template")
+    after = with_pod_spec(change, before)
+    container = engine_container(before)
+    if isinstance(after, NotChanged) or container is None:
+        return None
+    old, new = ({text(item, "name"): item for item in objects(found, "spec", "containers")}[container.name] for found in (before, after))
+    pod = _changed(mapping(before, "spec"), mapping(after, "spec"), but="containers")
+    if inner := _changed(old, new):
+        pod = {"containers": [{"name": container.name, **inner}], **pod}
+    identity = {"apiVersion": text(workload, "apiVersion") or "apps/v1", "kind": text(workload, "kind") or "Deployment"}
+    metadata = {"name": name_of(workload), "namespace": text(workload, "metadata", "namespace")}
+    document = {**identity, "metadata": metadata, "spec": {"template": {"spec": pod}}}
+    return SourcePatch("manifest", owner.source, document, _then(owner), certain=owner.kind in ("argo-cd", "flux-kustomization"))
+
+
+def _changed(before: Object, after: Object, but: str = "") -> dict[str, Any]:
+    """The keys that differ, at their new values; null for one that is gone."""
+    return {key: after.get(key) for key in dict.fromkeys([*after, *before]) if key != but and after.get(key) != before.get(key)}
+
+
+def former_release(owner: Owner) -> str:
+    """How whoever ships the workload goes back to what it shipped before."""
+    match owner.kind:
+        case "helm":
+            return f"helm rollback {owner.name} -n {owner.namespace}"
+        case "argo-cd" | "flux-kustomization" | "flux-helm-release":
+            return f"revert the last change in {owner.source}; {_then(owner).replace('commit it, then ', 'then ')}"
+        case _:
+            return f"go back to the former version in {owner.source} and deploy as usual"
+
+
+def least_replicas(owner: Owner, replicas: int) -> SourcePatch | None:
+    """The autoscaler's minimum raised to so many replicas; None for an owner that is no autoscaler."""
+    field = {"hpa": "minReplicas", "keda": "minReplicaCount"}.get(owner.kind)
+    if field is None:
+        return None
+    kind = "ScaledObject" if owner.kind == "keda" else "HorizontalPodAutoscaler"
+    version = "keda.sh/v1alpha1" if owner.kind == "keda" else "autoscaling/v2"
+    document = {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": owner.name, "namespace": owner.namespace},
+        "spec": {field: replicas},
+    }
+    return SourcePatch("autoscaler", owner.source, document, "it adds the replicas by itself", certain=True)
+
+
+def _stack_values(workload: Object, surgery: Surgery) -> Mapping[str, Any] | None:
+    """The values of vLLM's production stack, where the object's name and labels are that chart's own; else None."""
+    labels = mapping(workload, "metadata", "labels")
+    release, model = text(labels, "helm-release-name"), text(labels, "model")
+    if not release or not model or name_of(workload) != f"{release}-{model}-deployment-vllm" or surgery.change.kind != "argument":
+        return None
+    key = _STACK_KEYS.get(canonical_name(surgery.change.name))
+    if key is None or surgery.change.value is None:
+        return None  # extraArgs is a list: a part of it cannot be set beside the rest
+    return {"servingEngineSpec": {"modelSpec": [{"name": model, "vllmConfig": {key: _typed(surgery.change.value)}}]}}
+
+
+def _typed(written: str) -> int | float | bool | str:
+    if written in ("true", "false"):
+        return written == "true"
+    for kind in (int, float):
+        try:
+            return kind(written)
+        except ValueError:
+            continue
+    return written
+
+
+def _then(owner: Owner) -> str:
+    match owner.kind:
+        case "helm":
+            return f"helm upgrade {owner.name} -n {owner.namespace} with these values"
+        case "argo-cd":
+            return f"commit it, then argocd app sync {owner.name}"
+        case "flux-kustomization":
+            return f"commit it, then flux reconcile kustomization {owner.name} -n {owner.namespace} --with-source"
+        case "flux-helm-release":
+            return f"commit it, then flux reconcile helmrelease {owner.name} -n {owner.namespace} --with-source"
+        case "operator":
+            return f"set it in {owner.source}; its operator writes the workload from there"
+        case _:
+            return f"set it in {owner.source} and deploy as usual"

@@ -1,0 +1,378 @@
+"""A diagnosis and what surrounds the target -> a plan: which lever, to which value, how, and what will prove it. Or why there is none.
+
+The levers are the diagnosis' own next steps: first those that a gateway before the target can hold at once, then in their order; what a
+machine cannot do (advice, a card, a node) and what would not be enforced (limits at the edge, where no gateway takes them) is passed over,
+with the reason. Strategy: held live by the gateways for a limit at the edge; a spare where a node takes one more
+replica; in place where that was asked for or nothing serves anyway; limits alone where only they were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from barostat.catalog.vllm_flags import canonical_name
+from barostat.core.change import ConfigChange
+from barostat.core.diagnosis import NextStep, ReplicaReport
+from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits, contradictions
+from barostat.core.window import Window
+from barostat.judge.diagnosis.fleet import badness
+from barostat.judge.manifest_edit.config_change import asked_for, change_of, changed_template, digest
+from barostat.judge.manifest_edit.flag_surgery import NotChanged
+from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
+from barostat.judge.mitigation.forecast import TRIED, best
+from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
+from barostat.judge.mitigation.paused_mark import paused_by
+from barostat.judge.mitigation.promise import promise, promise_of_rollback
+from barostat.judge.mitigation.requested_lever import LIMITS, asked_lever
+from barostat.judge.mitigation.target_objects import former_revision, is_stuck, revisions
+from barostat.judge.mitigation.target_snapshot import TargetSnapshot
+from barostat.platform.objects import mapping, name_of, text, value
+from barostat.platform.placing import rollout_complete
+from barostat.platform.pods import engine_container
+from barostat.remedy.annotations import ENDED
+from barostat.remedy.plan import ASKED_FOR, ROLLBACK, Autonomy, Bounds, RemedyPlan, Strategy, Target, taking_back
+from barostat.remedy.state import State
+from barostat.twin.summary import Slo
+
+_POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefix_caching")
+"""Settings beside which the pool that was seen is still the pool afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person asks for besides the target. `lever`: as `asked_lever` reads it, or empty."""
+
+    id: str
+    lever: str = ""
+    autonomy: Autonomy = "recommend"
+    in_place: bool = False
+    sustained_s: float = 120.0
+    bounds: Bounds = field(default_factory=Bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class NoRemedy:
+    """Nothing is proposed, and why; what was passed over on the way, a sentence each."""
+
+    why: str
+    passed_over: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan, the replica that it was read from, and what was passed over before this lever, a sentence each."""
+
+    plan: RemedyPlan
+    replica: ReplicaReport
+    passed_over: tuple[str, ...]
+
+
+def plan_for(seen: TargetSnapshot, wish: Wish, limits: ServingLimits | None, earlier: Sequence[State] = ()) -> Planned | NoRemedy:
+    """The plan for this target, or why there is none. `earlier`: its incidents; what was worse then is not tried again by itself."""
+    windows = seen.windows()
+    sick = [
+        replica
+        for replica in seen.report.replicas
+        if not replica.diagnosis.cause.startswith("healthy") and replica.diagnosis.cause != "unknown"
+    ]
+    if not seen.report.replicas:
+        wanted = "no replica is asked for" if seen.replicas == 0 else f"none of its pods ({seen.replicas} are asked for) is a vLLM"
+        return NoRemedy(f"nothing to look at: {wanted}")
+    if not sick:
+        causes = ", ".join(sorted({replica.diagnosis.cause for replica in seen.report.replicas}))
+        return NoRemedy(f"no cause to act on was found: {causes}")
+    worst = max(sick, key=lambda replica: badness(replica.diagnosis))
+    if worst.name not in windows:
+        return NoRemedy(f"{worst.name} has no readings")
+    chosen = _chosen(seen, wish, worst, earlier)
+    forecast: tuple[str, ...] = ()
+    if not isinstance(chosen, NoRemedy) and "=" not in wish.lever and chosen[0] in TRIED:
+        worst, forecast = _forecast(seen, worst, windows[worst.name], limits)
+        chosen = _chosen(seen, wish, worst, earlier)
+    if isinstance(chosen, NoRemedy):
+        return chosen
+    lever, change, because, passed = chosen
+    if change.kind == "limits" and (against := _limit_against(change, windows[worst.name], limits)):
+        return NoRemedy(f"{change}: {against}", passed)
+    serving = seen.serving()
+    if serving is None:
+        return NoRemedy(f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}", passed)
+    remedy = limits.spec.remedy if limits is not None else RemedyLimits()
+    strategy = _strategy(seen, wish, change, serving, remedy)
+    if isinstance(strategy, NoRemedy):
+        return replace(strategy, passed_over=passed)
+    slo = limits.spec.slo if limits is not None else ServiceLevel()
+    expectation, former = promise(
+        worst.diagnosis.cause,
+        change,
+        windows[worst.name],
+        slo,
+        replicas=seen.replicas,
+        sustained_s=wish.sustained_s,
+        fleet=list(windows.values()),
+        live=strategy == "edge-live",
+    )
+    container = engine_container(seen.template)
+    metadata = mapping(seen.home, "metadata")
+    return Planned(
+        RemedyPlan(
+            id=wish.id,
+            made_at=seen.at,
+            target=Target("apps/v1", "Deployment", text(metadata, "namespace"), name_of(seen.home), text(metadata, "uid")),
+            cause=worst.diagnosis.cause,
+            variant=worst.diagnosis.variant,
+            lever=lever,
+            change=change,
+            expectation=expectation,
+            strategy=strategy,
+            replicas=seen.replicas,
+            serving=min(serving, seen.replicas),
+            floor=remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1),
+            max_replicas=remedy.max_replicas,
+            baseline=former,
+            template=digest(seen.template),
+            because=because,
+            gpus=int(container.gpus) if container is not None else 0,
+            autonomy=wish.autonomy,
+            parent=text(metadata, "annotations", ENDED),
+            bounds=replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
+            edge=live_edge(seen.gateways) if strategy == "edge-live" else None,
+        ),
+        worst,
+        (*passed, *forecast),
+    )
+
+
+Chosen = tuple[str, ConfigChange, str, tuple[str, ...]]
+
+
+def _forecast(
+    seen: TargetSnapshot, worst: ReplicaReport, window: Window, limits: ServingLimits | None
+) -> tuple[ReplicaReport, tuple[str, ...]]:
+    """The report with the step that the twin finds best in the place of its kind, and what the twin said of the others."""
+    recording = next((found for found in seen.recording.replicas if found.name == worst.name), None)
+    if worst.diagnosis.cause != "kv-preemption-thrash" or recording is None:
+        return worst, ()
+    slo = limits.spec.slo if limits is not None else ServiceLevel()
+    chosen, tried = best(worst.next, recording, window, Slo(slo.ttft_p99_seconds, slo.itl_p99_seconds))
+    told = tuple(
+        f"{found.step.change}: the twin forecasts {found.says}" for found in tried if chosen is None or found.step.change != chosen.change
+    )
+    if chosen is None:
+        return worst, told
+    # In the place of the first of those that were tried: the order among the others is the diagnosis' own.
+    levers_tried = {found.step.lever for found in tried}
+    place = next(index for index, step in enumerate(worst.next) if step.lever in levers_tried)
+    rest = [step for step in worst.next if step.lever != chosen.lever]
+    return replace(worst, next=(*rest[:place], chosen, *rest[place:])), told
+
+
+def _chosen(seen: TargetSnapshot, wish: Wish, worst: ReplicaReport, earlier: Sequence[State]) -> Chosen | NoRemedy:
+    return _asked(seen, wish, worst) if wish.lever else _first(seen, worst, earlier)
+
+
+def _first(seen: TargetSnapshot, worst: ReplicaReport, earlier: Sequence[State]) -> Chosen | NoRemedy:
+    """The first next step that can be carried out here, and that was not worse before."""
+    passed: list[str] = []
+    for step in sorted(worst.next, key=lambda step: step.lever not in LIMITS):
+        change = as_resolved(_change(seen, step), seen.windows().get(worst.name))
+        if isinstance(change, NotChanged):
+            passed.append(f"{step.lever} ({step.change}): {change.why}")
+        elif (before := worse_before(change, seen.template, earlier)) is not None:
+            passed.append(f"{step.lever} ({step.change}): incident {before.plan.id} took it back: {before.why[:200]}")
+        elif change.kind == "limits":
+            against = why_none(seen.gateways)
+            held = against or at_gateways(change, seen.gateways)
+            if isinstance(held, ConfigChange):
+                return step.lever, held, step.because, tuple(passed)
+            passed.append(f"{step.lever} ({step.change}): {held}")
+        elif change.kind != "replicas" and isinstance(made := _template(seen, change), NotChanged):
+            passed.append(f"{step.lever} ({step.change}): {made.why}")
+        else:
+            return step.lever, change, step.because, tuple(passed)
+    return NoRemedy(f"{worst.diagnosis.cause}: no lever that can be carried out here", tuple(passed))
+
+
+def _asked(seen: TargetSnapshot, wish: Wish, worst: ReplicaReport) -> Chosen | NoRemedy:
+    """What was asked for by name. Errors: InputError for what `asked_lever` refuses."""
+    asked = asked_lever(wish.lever)
+    name, value = asked.name, asked.value
+    if asked.kind == "limits":
+        return _asked_limit(seen, name, ConfigChange("limits", LIMITS[name], None, value))
+    if asked.kind == "replicas":
+        return "scale-out", ConfigChange("replicas", "replicas", str(seen.replicas), value), ASKED_FOR, ()
+    step = next((step for step in worst.next if step.lever == name), None)
+    if asked.kind in ("lever", "memory"):
+        change = as_resolved(_change(seen, step), seen.windows().get(worst.name)) if step is not None else None
+        if step is None or change is None:
+            return NoRemedy(f"the lever {name} is not among the next steps for {worst.diagnosis.cause}")
+        if isinstance(change, NotChanged):
+            return NoRemedy(f"{step.change}: {change.why}")
+        return (name, change, step.because, ()) if value is None else (name, replace(change, value=value), ASKED_FOR, ())
+    config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
+    written = asked_for(name if asked.kind == "environment" else f"--{name}", value, seen.template, config_maps)
+    made = as_resolved(written, seen.windows().get(worst.name))
+    if isinstance(made, NotChanged):
+        return NoRemedy(f"{wish.lever}: {made.why}")
+    if refused := would_not_start(made, seen.windows().get(worst.name)):
+        return NoRemedy(f"{wish.lever}: {refused}")
+    advice = next((step.because for step in worst.not_advised if step.lever == name), "")
+    return name, made, f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR, ()
+
+
+def _asked_limit(seen: TargetSnapshot, lever: str, change: ConfigChange) -> Chosen | NoRemedy:
+    """A limit by name: live at the gateways that are there, else in the limits file."""
+    if not seen.gateways:
+        return lever, change, f"{ASKED_FOR}; it works where a gateway holds it", ()
+    held = why_none(seen.gateways) or at_gateways(change, seen.gateways)
+    return (lever, held, ASKED_FOR, ()) if isinstance(held, ConfigChange) else NoRemedy(f"{change}: {held}")
+
+
+def as_resolved(change: ConfigChange | NotChanged, window: Window | None) -> ConfigChange | NotChanged:
+    """The change from what the engine's log says it resolved, where the template sets nothing: an entrypoint script may."""
+    if isinstance(change, NotChanged) or window is None or change.kind != "argument" or change.former is not None:
+        return change
+    found = window.config.get(canonical_name(change.name))
+    if found is None or found.provenance != "log":
+        return change
+    now = str(found.value).lower() if isinstance(found.value, bool) else str(found.value)
+    if now == change.value:
+        return NotChanged(f"{change.name} is {now} already, as the engine's log says; no argument of the template sets it")
+    return replace(change, former=now)
+
+
+def would_not_start(change: ConfigChange, window: Window | None) -> str:
+    """Why vLLM would refuse to start with it; empty where nothing says so. Source: vLLM 0.32.0 SchedulerConfig.verify_max_model_len."""
+    name = canonical_name(change.name)
+    wanted = written_number(name, change.value)
+    if window is None or wanted is None:
+        return ""
+    slots = wanted if name == "max_num_seqs" else window.config.number("max_num_seqs")
+    budget = wanted if name == "max_num_batched_tokens" else window.config.number("max_num_batched_tokens")
+    if name not in ("max_num_seqs", "max_num_batched_tokens") or slots is None or budget is None or slots <= budget:
+        return ""
+    return f"vLLM refuses to start where --max-num-batched-tokens ({budget:.0f}) is below --max-num-seqs ({slots:.0f})"
+
+
+def _change(seen: TargetSnapshot, step: NextStep) -> ConfigChange | NotChanged:
+    pair = former_revision(seen.home, seen.lists.get("replicasets", []))
+    config_maps = {name_of(item): item for item in seen.lists.get("configmaps", [])}
+    return change_of(step, seen.template, replicas=seen.replicas, config_maps=config_maps, revision=pair)
+
+
+def _template(seen: TargetSnapshot, change: ConfigChange) -> object | NotChanged:
+    made = revisions(text(seen.home, "metadata", "uid"), seen.lists.get("replicasets", []))
+    kept = {str(number): mapping(item, "spec", "template") for number, item in made}
+    return changed_template(change, seen.template, revision=kept.get(change.value or ""))
+
+
+def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits | None) -> str:
+    """Why that limit cannot be meant for this engine and beside the other limits; empty where it can."""
+    spec = limits.spec if limits is not None else LimitsSpec()
+    length, pool, wanted = window.config.number("max_model_len"), window.fresh("kv_pool_tokens"), int(float(change.value or 0))
+    request, edge, engine, capacity = spec.request, spec.edge, spec.engine, spec.capacity
+    match change.name:
+        case "request.maxInputTokens":
+            request = replace(request, max_input_tokens=wanted)
+        case "request.maxOutputTokens":
+            request = replace(request, max_output_tokens=wanted)
+        case _:
+            edge = replace(edge, kv_token_budget=wanted)
+    if engine.max_model_len is None and length is not None and length > 0:
+        engine = replace(engine, max_model_len=int(length))
+    if capacity.kv_cache_tokens is None and pool is not None:
+        capacity = replace(capacity, kv_cache_tokens=int(pool.last))
+    found = contradictions(ServingLimits(replace(spec, request=request, edge=edge, engine=engine, capacity=capacity)))
+    return next((f"{path} {why}" for path, why in found if path.startswith(("spec.request.", "spec.edge."))), "")
+
+
+def _strategy(seen: TargetSnapshot, wish: Wish, change: ConfigChange, serving: int, remedy: RemedyLimits) -> Strategy | NoRemedy:
+    if change.kind == "limits":
+        return "edge-live" if seen.gateways else "edge-only"
+    if change.kind == "replicas":
+        if change.value != str(seen.replicas + 1):
+            return NoRemedy(f"replicas are added one at a time: {seen.replicas + 1} is the next number")
+        return "scale-out"
+    done = rollout_complete(seen.home)
+    if change.kind == "revision" and is_stuck(seen.home, seen.lists.get("replicasets", []), done):
+        return "stuck-rollout"
+    if not done:
+        if value(seen.home, "spec", "paused") is True:
+            return NoRemedy(f"rollouts of it are paused: kubectl rollout resume deploy/{name_of(seen.home)} first")
+        return NoRemedy("a rollout is under way: let it end, or undo it (--lever undo-rollout, where none of its replicas serves)")
+    floor = remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
+    kept = min(serving, seen.replicas - 1)
+    place = spare_place(seen)
+    if wish.in_place or (serving == 0 and (place is None or not place[0])):
+        if kept < min(floor, serving):
+            return NoRemedy(f"in place {kept} replicas would serve meanwhile, the floor is {floor}: add one, or free a card for a spare")
+        return "in-place"
+    if place is None:
+        return NoRemedy(f"whether a spare could be placed could not be read: {seen.unread.get('nodes') or seen.unread.get('all pods', '')}")
+    if not place[0]:
+        more = (
+            "--in-place changes one replica at a time instead"
+            if kept >= min(floor, serving)
+            else f"and in place only {kept} would serve, the floor is {floor}"
+        )
+        return NoRemedy(f"no node takes a spare replica ({place[1]}); {more}")
+    return "spare"
+
+
+def limits_after(plan: RemedyPlan, replica: ReplicaReport, window: Window, held: ServingLimits | None) -> Mapping[str, tuple[str, str]]:
+    """(number, why) for the limits file, by path: the change itself, the pool where it stays what it was, what the edge should hold."""
+    found: dict[str, tuple[str, str]] = {}
+    if plan.change.kind in ("argument", "config-file") and plan.change.value is not None:
+        words = plan.change.name.lstrip("-").split("-")
+        found["spec.engine." + words[0] + "".join(word.capitalize() for word in words[1:])] = plan.change.value, plan.because
+    if plan.change.kind == "limits" and plan.change.value is not None:
+        found[f"spec.{plan.change.name}"] = plan.change.value, plan.because
+    for step in replica.next:
+        change = change_of(step, {}, replicas=1, config_maps={}, revision=None) if step.lever.startswith("edge-") else None
+        if isinstance(change, ConfigChange) and change.kind == "limits" and change.value is not None and held is None:
+            found.setdefault(f"spec.{change.name}", (change.value, step.because))
+    pool, block = window.fresh("kv_pool_tokens"), window.fresh("block_size_tokens")
+    if held is None and pool is not None and (plan.change.kind == "limits" or canonical_name(plan.change.name) in _POOL_STAYS):
+        found["spec.capacity.kvCacheTokens"] = f"{pool.last:.0f}", f"as {replica.name} reported it"
+        if block is not None:
+            found["spec.capacity.blockSize"] = f"{block.last:.0f}", f"as {replica.name} reported it"
+    return found
+
+
+def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyPlan | NoRemedy:
+    """The plan that takes a change back that is in force: a person wants it, so no cause has to be found again.
+
+    What it has to prove is that the replicas still answer under the load, where there is any.
+    """
+    serving = seen.serving()
+    if serving is None:
+        return NoRemedy(f"how many replicas serve could not be read: {'; '.join(seen.unread.values())}")
+    change = done.change.reversed()
+    if change.kind == "replicas":
+        return NoRemedy(f"scale {done.target} back to {change.value} once the load is gone: kubectl scale")
+    made = _template(seen, change)
+    if isinstance(made, NotChanged):
+        return NoRemedy(made.why)
+    strategy = _strategy(seen, wish, change, serving, RemedyLimits())
+    if isinstance(strategy, NoRemedy):
+        return strategy
+    expectation, former = promise_of_rollback(list(seen.windows().values()), replicas=seen.replicas, sustained_s=wish.sustained_s)
+    return replace(
+        done,
+        id=wish.id,
+        made_at=seen.at,
+        lever=ROLLBACK,
+        change=change,
+        expectation=expectation,
+        strategy=strategy,
+        replicas=seen.replicas,
+        serving=min(serving, seen.replicas),
+        baseline=former,
+        template=digest(seen.template),
+        because=taking_back(done.id),
+        autonomy=wish.autonomy,
+        parent=text(seen.home, "metadata", "annotations", ENDED),
+        owners=paused_by(seen.home, done.id),
+        bounds=replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
+    )

@@ -1,0 +1,85 @@
+"""What a plan promises, by the cause that it is for, and the figures that it will be held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from barostat.core.change import (
+    ConfigChange,
+    Expect,
+    Expectation,
+    comes_up,
+    gives_tokens,
+    held_at_edge,
+    pressure_relieved,
+    queue_shortened,
+    stays_up,
+)
+from barostat.core.diagnosis import CauseName
+from barostat.core.limits import ServiceLevel
+from barostat.core.window import Window
+from barostat.remedy.verify import baseline
+
+DOWN: tuple[CauseName, ...] = ("bad-config", "host-oom", "kv-pool-too-small", "gpu-oom")
+"""Causes that end the engine, or keep it from starting."""
+QUEUES: tuple[CauseName, ...] = ("kv-admission-queueing", "slot-bound", "prefill-bound", "compute-bound", "host-bound")
+UP_SUSTAINED_S = 30.0
+
+Promise = tuple[Expectation, tuple[tuple[str, float], ...]]
+
+
+def promise(
+    cause: CauseName,
+    change: ConfigChange,
+    window: Window,
+    slo: ServiceLevel,
+    *,
+    replicas: int,
+    sustained_s: float,
+    fleet: Sequence[Window] = (),
+    live: bool = False,
+) -> Promise:
+    """The expectation, and its baseline. `window`: of the replica that is worst off; `fleet`: of all; `replicas`: of the workload now.
+
+    `live`: running gateways hold it.
+    """
+    if live:
+        expectation = held_at_edge(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
+        return expectation, baseline(expectation, window, fleet)
+    answers = window.fresh("scrape_ok")
+    serves = answers is not None and answers.last > 0
+    if cause == "hung-engine":
+        return _of_the_workload(gives_tokens(replicas, min(60.0, sustained_s)), replicas)
+    if (cause in DOWN or change.kind == "revision") and not serves:
+        return _of_the_workload(comes_up(replicas, min(UP_SUSTAINED_S, sustained_s)), replicas)
+    if cause in DOWN:
+        expectation = stays_up(sustained_s)
+    elif cause in QUEUES:
+        expectation = queue_shortened(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
+    else:
+        expectation = pressure_relieved(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
+    if change.kind == "replicas":
+        expectation = _shared(expectation, replicas)
+    return expectation, baseline(expectation, window, fleet)
+
+
+def promise_of_rollback(windows: Sequence[Window], *, replicas: int, sustained_s: float) -> Promise:
+    """What a change taken back has to show: it answers, under half the load of now at least, where there is any."""
+    expects = (Expect("scrape_ok", "above", 0.99), Expect("pod_restarts", "no-more", essential=False))
+    expectation = Expectation(expects, load_ratio=0.5, sustained_s=sustained_s)
+    former = max((baseline(expectation, window) for window in windows), key=_load, default=())
+    return (expectation, former) if _load(former) > 0 else _of_the_workload(comes_up(replicas, min(UP_SUSTAINED_S, sustained_s)), replicas)
+
+
+def _load(former: tuple[tuple[str, float], ...]) -> float:
+    return dict(former).get("arrivals_per_s", 0.0)
+
+
+def _of_the_workload(expectation: Expectation, replicas: int) -> Promise:
+    return expectation, (("replicas_wanted", float(replicas)),)
+
+
+def _shared(expectation: Expectation, replicas: int) -> Expectation:
+    """The same for replicas that share their load with one more: each of them has less of it."""
+    return replace(expectation, load_ratio=expectation.load_ratio * replicas / (replicas + 1))

@@ -1,0 +1,85 @@
+"""The target of a remedy with everything around it, as it was read at one moment; and what follows from that alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from barostat.core.diagnosis import Report
+from barostat.core.window import Window
+from barostat.judge.evidence.assemble import windows
+from barostat.judge.evidence.recording import Recording
+from barostat.judge.manifest_edit.config_change import selecting
+from barostat.judge.mitigation.gateways import SeenGateway
+from barostat.judge.mitigation.paused_mark import noted_of
+from barostat.judge.mitigation.target_objects import behind, own_pods
+from barostat.platform.objects import Object, count, mapping, text
+from barostat.platform.owner import Owner, owners
+
+ALL_PODS = "all pods"
+
+
+@dataclass(slots=True)
+class TargetSnapshot:
+    """What was read. `lists`: objects by plural name (pods of the namespace; `all pods` of the cluster). `unread`: why a list is absent.
+
+    `lacking`: rights that carrying out a plan needs and that are not there;
+    None where that could not be asked. `cannot_read`: rights to read that are missing;
+    `cannot_pause`: the one to write an owner, by its kind, namespace and name.
+    """
+
+    at: float
+    home: Object
+    recording: Recording
+    report: Report
+    lists: dict[str, list[Object]] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    lacking: tuple[str, ...] | None = None
+    cannot_read: list[str] = field(default_factory=list)
+    cannot_pause: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    gateways: tuple[SeenGateway, ...] = ()
+
+    @property
+    def template(self) -> Object:
+        """Home's pod template."""
+        return mapping(self.home, "spec", "template")
+
+    @property
+    def replicas(self) -> int:
+        """What home asks for."""
+        found = count(self.home, "spec", "replicas")
+        return 1 if found is None else found
+
+    def services(self) -> list[Object] | None:
+        """The Services that home's pods are behind; None where they could not be read."""
+        found = self.lists.get("services")
+        return None if found is None else selecting(found, self.template)
+
+    def pods(self) -> list[Object] | None:
+        """Home's pods."""
+        sets, pods = self.lists.get("replicasets"), self.lists.get("pods")
+        return None if sets is None or pods is None else own_pods(text(self.home, "metadata", "uid"), sets, pods)
+
+    def serving(self) -> int | None:
+        """How many of home's pods stand ready behind every one of its Services."""
+        services, slices, pods = self.services(), self.lists.get("endpointslices"), self.pods()
+        if services is None or slices is None or pods is None:
+            return None
+        ready, _ = behind(services, slices)
+        return sum(text(pod, "metadata", "uid") in ready for pod in pods)
+
+    def writers(self) -> tuple[Owner, ...]:
+        """Everyone who writes home besides us."""
+        lists = self.lists
+        return owners(
+            self.home,
+            hpas=lists.get("horizontalpodautoscalers", []),
+            scaled_objects=lists.get("scaledobjects", []),
+            applications=lists.get("applications", []),
+            paused=noted_of(self.home),
+            flux=[*lists.get("kustomizations", []), *lists.get("helmreleases", [])],
+        )
+
+    def windows(self) -> dict[str, Window]:
+        """The window of each replica (of its first engine, where it has several)."""
+        found = {replica.name: windows(self.recording, replica)[0] for replica in self.recording.replicas}
+        return {name: next(iter(made.values())) for name, made in found.items() if made}

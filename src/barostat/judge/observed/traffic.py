@@ -1,0 +1,202 @@
+"""The traffic that a running engine has seen, from its histograms and counters, and a workload like it.
+
+What is used: arrivals between scrapes (finished plus growth of the queue), the histograms of prompt and output lengths with their sums, the
+prefix cache's hits, running and waiting. What histograms do not tell is assumed, and said: prompt and output lengths do not depend on
+each other, and what the prefix cache spared is one beginning that prompts share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from barostat.catalog import metric_names as names
+from barostat.core.window import Window
+from barostat.engines.vllm.metrics.gauges import queue_length
+from barostat.engines.vllm.metrics.quantiles import Histogram
+from barostat.engines.vllm.metrics.scrapes import EngineScrapes, HistogramStep
+from barostat.judge.observed.arrivals import Stretch, arrivals_of
+
+_FEWEST_FINISHED = 20
+_FEWEST_MEANS = 4
+# Lengths that are all the same keep clients in step with each other for ever, as no real ones are.
+_LEAST_SPREAD = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedLengths:
+    """How long something was: `counts` cumulative per bound as in a histogram, and the true mean of what was observed. Units: tokens.
+
+    `deviation_tokens`: how far lengths lie from their mean, as the means between scrapes tell; None where they do not.
+    """
+
+    histogram: Histogram
+    mean_tokens: float
+    deviation_tokens: float | None = None
+
+    @property
+    def inner_power(self) -> float:
+        """k of low + (high - low) x u^k within a bucket, u even in 0..1, so that the mean of all is the true one."""
+        low_sum = width_sum = 0.0
+        for low, high, count in buckets(self.histogram):
+            low_sum += low * count
+            width_sum += (high - low) * count
+        if width_sum <= 0:
+            return 1.0
+        middle = (self.mean_tokens * self.histogram.total - low_sum) / width_sum
+        return 1 / min(0.98, max(0.02, middle)) - 1
+
+    @property
+    def inner_spread(self) -> float:
+        """How much of a bucket's width is used, 0..1, so that lengths lie as far from their mean as was seen.
+
+        The deviation that was seen is of a few means only: twice its square is allowed for.
+        """
+        if self.deviation_tokens is None:
+            return 1.0
+        power, total = self.inner_power, self.histogram.total
+        at = 1 / (1 + power)
+        within = between = 0.0
+        for low, high, count in buckets(self.histogram):
+            within += count * (high - low) ** 2 * (1 / (1 + 2 * power) - at * at)
+            between += count * (low + (high - low) * at - self.mean_tokens) ** 2
+        left = 2 * self.deviation_tokens**2 - between / total
+        return max(_LEAST_SPREAD, math.sqrt(min(1.0, max(0.0, left) * total / within))) if within > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTraffic:
+    """Requests as the engine saw them over `span_s`.
+
+    `rates`: (seconds, arrivals per second) between scrapes. `in_flight`: running plus waiting, at each scrape. `clients`: with how many
+    clients that each wait for their answer the traffic agrees; None where it came regardless of answers. `hit_ratio`: of prompt tokens.
+    `came`: what a person has to know of how that was decided.
+    """
+
+    span_s: float
+    rates: tuple[tuple[float, float], ...]
+    prompts: ObservedLengths
+    outputs: ObservedLengths
+    hit_ratio: float
+    in_flight: tuple[float, ...]
+    clients: int | None = None
+    notes: tuple[str, ...] = ()
+    came: str = ""
+
+    @property
+    def rate_per_s(self) -> float:
+        """Mean arrivals per second."""
+        return sum(seconds * rate for seconds, rate in self.rates) / self.span_s if self.span_s else 0.0
+
+    def times(self, factor: float) -> ObservedTraffic:
+        """So many times as much of it: clients where these wait for their answers (one at least), else arrivals."""
+        clients = None if self.clients is None else max(1, round(self.clients * factor))
+        really = factor if self.clients is None or clients is None else clients / self.clients
+        rates = tuple((seconds, rate * really) for seconds, rate in self.rates)
+        return replace(self, clients=clients, rates=rates, in_flight=tuple(held * really for held in self.in_flight))
+
+    @property
+    def pause_s(self) -> float:
+        """Between an answer and the client's next request: what the clients that are not there are at."""
+        if self.clients is None or not self.in_flight or not self.rate_per_s:
+            return 0.0
+        return max(0.0, (self.clients - sum(self.in_flight) / len(self.in_flight)) / self.rate_per_s)
+
+    def told(self) -> str:
+        """The traffic in one sentence."""
+        came = f"{self.clients} clients that wait for each answer" if self.clients is not None else f"{self.rate_per_s:.3g} requests/s"
+        shared = f", {self.hit_ratio:.0%} of the prompt tokens shared" if self.hit_ratio >= 0.005 else ""
+        return (
+            f"traffic seen over {self.span_s:.0f} s: {came}, prompts of {self.prompts.mean_tokens:,.0f} tokens on average, "
+            f"outputs of {self.outputs.mean_tokens:,.0f}{shared}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotObserved:
+    """What is missing for a workload, in one sentence that names the flag that supplies it."""
+
+    why: str
+
+
+def observed_traffic(window: Window, engine: EngineScrapes | None) -> ObservedTraffic | NotObserved:
+    """The traffic of the engine within the window."""
+    flag = "say --workload SPEC or --trace FILE"
+    if engine is None:
+        return NotObserved(f"the engine's metrics were not seen, so that its traffic is not known: {flag}")
+    arrivals = window.signals.get("arrivals_per_s")
+    if arrivals is None:
+        return NotObserved(f"arrivals are seen between two scrapes, and there is one: look longer (--for 1m), or {flag}")
+    notes: list[str] = []
+    prompts, outputs = (
+        _lengths(engine, family, what, notes) for family, what in ((names.PROMPT_LENGTH, "prompts"), (names.OUTPUT_LENGTH, "outputs"))
+    )
+    if prompts is None or outputs is None:
+        return NotObserved(f"no request has finished yet, so that lengths of prompts and outputs are not known: {flag}")
+    ends = [point.at for point in arrivals.points]
+    starts = [max((scrape.at for scrape in engine.scrapes if scrape.at < end), default=end) for end in ends]
+    rates = tuple((end - start, point.value) for start, end, point in zip(starts, ends, arrivals.points, strict=True) if end > start)
+    span_s = sum(seconds for seconds, _ in rates)
+    if not any(rate > 0 for _, rate in rates):
+        return NotObserved(f"no request arrived within {span_s:.0f} s: look when there is load, or {flag}")
+    hits = window.signals.get("prefix_hit_ratio")
+    hit_ratio = min(0.99, max(0.0, hits.last)) if hits is not None else 0.0
+    if hit_ratio >= 0.005:
+        notes.append(f"the {hit_ratio:.0%} of prompt tokens that the prefix cache spared are taken as one beginning that prompts share")
+    waiting = dict(queue_length(engine))
+    held = {at: running + waiting[at] for at, running in engine.gauge(names.RUNNING) if at in waiting}
+    found = arrivals_of([
+        Stretch(point.value * (end - start), held[start], held[end], waiting[end])
+        for start, end, point in zip(starts, ends, arrivals.points, strict=True)
+        if end > start and start in held and end in held
+    ])  # fmt: skip
+    return ObservedTraffic(span_s, rates, prompts, outputs, hit_ratio, tuple(held.values()), found.clients, tuple(notes), found.told)
+
+
+def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:
+    """(low, high, observations) of every bucket with any; the endless one is taken as twice as far as it begins."""
+    found, start, below = [], 0.0, 0.0
+    for end, count in zip(histogram.bounds, histogram.counts, strict=True):
+        high = end if math.isfinite(end) else 2 * start
+        if count > below:
+            found.append((start, high, count - below))
+        start, below = high, count
+    return found
+
+
+def bucket_of(histogram: Histogram, q: float) -> tuple[float, float] | None:
+    """The bounds of the bucket in which that quantile lies: all that a histogram really tells of it. None without observations."""
+    wanted, seen = q * histogram.total, 0.0
+    for low, high, count in buckets(histogram):
+        seen += count
+        if seen >= wanted:
+            return low, high
+    return None
+
+
+def _lengths(engine: EngineScrapes, family: tuple[str, ...], what: str, notes: list[str]) -> ObservedLengths | None:
+    """Of the window where enough requests finished in it, else of the engine's whole life."""
+    observed = engine.observed(family)
+    if observed is not None and observed.total >= _FEWEST_FINISHED:
+        steps = [step for step in engine.histogram_steps(family, family[0]) if step.observations > 0]
+        mean = sum(step.total for step in steps) / observed.total
+        return ObservedLengths(observed, max(1.0, mean), _deviation(steps))
+    last = engine.scrapes[-1].exposition
+    whole = engine.histogram(last, family)
+    if whole is None or whole.total <= 0:
+        return None
+    few = 0 if observed is None else observed.total
+    notes.append(f"only {few:.0f} requests finished while looking: lengths of {what} are those since the engine's start")
+    sums = [sample.value for name in family for sample in last.named(f"{name}_sum") if sample.labels.get("engine", "") == engine.engine]
+    return ObservedLengths(whole, max(1.0, sum(sums) / whole.total))
+
+
+def _deviation(steps: Sequence[HistogramStep]) -> float | None:
+    """The deviation of single lengths from that of means of so many: each mean's square times its number estimates it."""
+    count, total = sum(step.observations for step in steps), sum(step.total for step in steps)
+    if len(steps) < _FEWEST_MEANS:
+        return None
+    mean = total / count
+    squares = sum(step.observations * (step.total / step.observations - mean) ** 2 for step in steps)
+    return math.sqrt(squares / (len(steps) - 1))

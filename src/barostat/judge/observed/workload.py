@@ -1,0 +1,99 @@
+"""A workload like the traffic that was seen: rows for the twin, every quantity from its own random stream."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from itertools import accumulate
+
+from barostat.judge.observed.traffic import ObservedLengths, ObservedTraffic, buckets
+from barostat.twin.request import Row
+from barostat.twin.workload.made import in_turn
+from barostat.twin.workload.random_streams import Dice
+
+_MOST_ROWS = 200_000
+# A client may be answered this many times as often as today before its rows run out.
+_FASTER = 6.0
+
+
+def rows_like(traffic: ObservedTraffic, seed: int, duration_s: float, block_tokens: int, longest_tokens: int) -> list[Row]:
+    """Requests for `duration_s` seconds, with the seen lengths, shared beginning, and arrivals.
+
+    Open arrivals follow the seen rates, stretch by stretch and over again, at random within each; clients come one after the other within
+    the first seconds and then each wait for their answers. What the engine held at first is there at once: leave the beginning out.
+    """
+    inputs, outputs = (
+        _Drawn(traffic.prompts, longest_tokens - 1, Dice(seed, "input")),
+        _Drawn(traffic.outputs, longest_tokens, Dice(seed, "output")),
+    )
+    if traffic.clients is not None:
+        count = min(_MOST_ROWS, math.ceil(traffic.rate_per_s * duration_s * _FASTER) + traffic.clients)
+        begins, pauses = Dice(seed, "begins"), Dice(seed, "pauses")
+        mean_s, pause_s = traffic.clients / traffic.rate_per_s, traffic.pause_s
+        rows = in_turn(
+            [(inputs.draw(), outputs.draw()) for _ in range(count)], traffic.clients,
+            [pauses.exponential(pause_s) for _ in range(count)], duration_s,
+            [begins.uniform() * min(mean_s, duration_s / 10) for _ in range(traffic.clients)],
+        )  # fmt: skip
+    else:
+        held = [0.0] * round(traffic.in_flight[0] if traffic.in_flight else 0)
+        instants = [*held, *_arrivals(traffic, seed, duration_s)]
+        rows = [Row(str(place), at_s, inputs.draw(), outputs.draw()) for place, at_s in enumerate(instants)]
+    return _sharing(rows, traffic.hit_ratio, block_tokens)
+
+
+def _arrivals(traffic: ObservedTraffic, seed: int, duration_s: float) -> list[float]:
+    """Instants of a Poisson process whose rate is that of the seen stretches, repeated."""
+    dice, found = Dice(seed, "arrivals"), list[float]()
+    stretch, at_s, end_s = 0, 0.0, traffic.rates[0][0]
+    work = dice.exponential(1.0)  # in expected arrivals: the next one comes when so many have passed
+    while at_s < duration_s and len(found) < _MOST_ROWS:
+        rate = traffic.rates[stretch][1]
+        if work <= rate * (end_s - at_s):
+            at_s += work / rate if rate else 0.0
+            if at_s < duration_s:
+                found.append(at_s)
+            work = dice.exponential(1.0)
+            continue
+        work -= rate * (end_s - at_s)
+        stretch = (stretch + 1) % len(traffic.rates)
+        at_s, end_s = end_s, end_s + traffic.rates[stretch][0]
+    return found
+
+
+class _Drawn:
+    """Lengths at random as the histogram has them. Mutable: each draw moves its dice on."""
+
+    def __init__(self, seen: ObservedLengths, longest: int, dice: Dice) -> None:
+        self._buckets = buckets(seen.histogram)
+        self._sums = list(accumulate(count for _, _, count in self._buckets))
+        self._power, self._spread = seen.inner_power, seen.inner_spread
+        self._middle = 1 / (1 + self._power)
+        self._longest = max(1, longest)
+        self._dice = dice
+
+    def draw(self) -> int:
+        """One length, at least 1."""
+        low, high, _ = self._buckets[min(len(self._sums) - 1, bisect_left(self._sums, self._dice.uniform() * self._sums[-1]))]
+        length = low + (high - low) * (self._middle + self._spread * (float(self._dice.uniform() ** self._power) - self._middle))
+        return min(self._longest, max(1, math.ceil(length)))
+
+
+def _sharing(rows: list[Row], hit_ratio: float, block_tokens: int) -> list[Row]:
+    """The rows with one beginning in common, as long as makes whole blocks of it `hit_ratio` of all prompt tokens."""
+    if hit_ratio < 0.005 or not rows:
+        return rows
+    wanted = hit_ratio * sum(row.input_tokens for row in rows)
+    low, high = 0, max(row.input_tokens for row in rows) // block_tokens
+    while low < high:
+        middle = (low + high) // 2
+        spared = sum(min(middle, (row.input_tokens - 1) // block_tokens) for row in rows) * block_tokens
+        low, high = (middle + 1, high) if spared < wanted else (low, middle)
+    return [
+        Row(
+            row.request_id, row.arrival_s, row.input_tokens, row.output_tokens,
+            hash_ids=tuple(range(1, min(low, row.input_tokens // block_tokens) + 1)), id_tokens=block_tokens, after_id=row.after_id,
+            latest_s=row.latest_s,
+        )
+        for row in rows
+    ]  # fmt: skip

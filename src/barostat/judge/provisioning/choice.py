@@ -1,0 +1,92 @@
+"""Offers in order, the one to take, and why that one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from barostat.core.units import many
+from barostat.judge.provisioning.offers import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`ranked`: the best first, those that are none last. `because`: sentences for the first; empty where there is none.
+
+    `by_price`: the order is that of cost, else of cards.
+    """
+
+    ranked: tuple[Offer, ...]
+    because: tuple[str, ...]
+    by_price: bool
+
+    @property
+    def chosen(self) -> Offer | None:
+        """The one to take, where there is any."""
+        return self.ranked[0] if self.ranked and self.ranked[0].replicas is not None else None
+
+
+def choose(offers: Sequence[Offer]) -> Choice:
+    """By cost where a price is known, else by cards; then by what they come to where steps are slow, then by ITL."""
+    by_price = any(one.price_per_card is not None for one in offers)
+    ranked = tuple(sorted(offers, key=lambda one: _order(one, by_price)))
+    meeting = [one for one in ranked if one.replicas is not None]
+    return Choice(ranked, _why(meeting, by_price) if meeting else (), by_price)
+
+
+def _order(one: Offer, by_price: bool) -> tuple[bool, bool, float, float, float]:
+    amount, most = _amount(one, by_price), _most(one, by_price)
+    gap = one.expected.tpot_p99_s if one.expected is not None else None
+    return one.replicas is None, amount is None, _or_last(amount), _or_last(most), _or_last(gap)
+
+
+def _or_last(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+def _amount(one: Offer, by_price: bool) -> float | None:
+    return one.cost(one.cards) if by_price else one.cards
+
+
+def _most(one: Offer, by_price: bool) -> float | None:
+    return one.cost(one.most_cards) if by_price else one.most_cards
+
+
+def _said(amount: float | None, by_price: bool) -> str:
+    if amount is None:
+        return "more than can be told"
+    return f"{amount:,.2f} an hour" if by_price else many(round(amount), "card")
+
+
+def _why(meeting: Sequence[Offer], by_price: bool) -> tuple[str, ...]:
+    first, others = meeting[0], meeting[1:]
+    said = [f"{first.name}: {_said(_amount(first, by_price), by_price)}, the {'cheapest' if by_price else 'fewest cards'} that holds it"]
+    if others and _amount(others[0], by_price) == _amount(first, by_price):
+        said[0] += f", as {others[0].name} does; it is the better one where steps are slower, or has the shorter ITL"
+    elif others and _amount(others[0], by_price) is not None:
+        said[0] += f"; next is {others[0].name} with {_said(_amount(others[0], by_price), by_price)}"
+    said += _doubt(first, others, by_price)
+    unpriced = [one.name for one in meeting if one.price_per_card is None] if by_price else []
+    if unpriced:
+        said.append(f"without a price, and so last: {', '.join(unpriced)}")
+    if not by_price:
+        said.append("a card is not like another: give --price to rank by cost")
+    return tuple(said)
+
+
+def _doubt(first: Offer, others: Sequence[Offer], by_price: bool) -> list[str]:
+    """What the step model's doubt does to the choice."""
+    worst = _most(first, by_price)
+    slow = f"should its steps take {1 + first.doubt_ratio:.2f} times as long"
+    if worst is None:
+        return [f"{slow}, no number of replicas holds it: measure one before you buy"]
+    if first.most == first.replicas:
+        return [f"{slow}, it still holds with these"]
+    rivals = [one for one in others if (least := _most(one, by_price)) is not None and least < worst]
+    turn = (
+        f"; where all are as slow, {rivals[0].name} is the better one ({_said(_most(rivals[0], by_price), by_price)}): measure both"
+        if rivals
+        else "; it stays the best"
+    )
+    return [f"{slow}, it needs {many(first.most or 0, 'replica')}, {_said(worst, by_price)}{turn}"]

@@ -1,0 +1,210 @@
+"""One way to meet a need: so many replicas of a planned engine, found by trying on the twin, with what its doubt makes of the number.
+
+A replica of N gets an Nth of the load. The fewest that hold are sought from what one engine's arithmetic could carry at best; then again
+with steps as long, and as short, as the step model's doubt says they may be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from barostat.core.errors import InputError
+from barostat.core.units import ceil_div
+from barostat.judge.experiments.service_level import carries
+from barostat.judge.provisioning.need import Need
+from barostat.judge.sizing.fitting_changes import why_not
+from barostat.judge.sizing.plan import CapacityPlan
+from barostat.judge.sizing.planned_twin import pace_of_plan, settings_of_plan
+from barostat.kv.step_time.model import StepLoad
+from barostat.twin.forms import simulate
+from barostat.twin.intake import NS
+from barostat.twin.modelled import ModelledPace
+from barostat.twin.outcome import Outcome
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Summary, spread, summarise
+
+MOST_REPLICAS = 512
+_SEEDS = (0, 1)
+_LEAST_SCALE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What all replicas together do. `tpot`: the mean time between a request's tokens, over requests, as the service level has it."""
+
+    good_per_s: float
+    output_tokens_per_s: float
+    ttft_p50_s: float | None
+    ttft_p99_s: float | None
+    tpot_p50_s: float | None
+    tpot_p99_s: float | None
+    kv_usage_ratio: float
+    preempted_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One way to meet the need, or why it is none.
+
+    `replicas`: the fewest that hold; `fewest`, `most`: the same where steps are as short or as long as they may be (None: none of up to
+    512 does). `expected`, `fast`, `slow`: the forecast for `replicas`. `price_per_card`: an hour of one card, where it is known.
+    `machine`: cards come in as many.
+    """
+
+    name: str
+    plan: CapacityPlan | None = None
+    replicas: int | None = None
+    fewest: int | None = None
+    most: int | None = None
+    expected: Forecast | None = None
+    fast: Forecast | None = None
+    slow: Forecast | None = None
+    doubt_ratio: float = 0.0
+    doubts: tuple[str, ...] = ()
+    price_per_card: float | None = None
+    machine: int = 1
+    refused: str = ""
+
+    @property
+    def cards_each(self) -> int:
+        """Cards of one replica."""
+        return 0 if self.plan is None else self.plan.gpus
+
+    @property
+    def cards(self) -> int | None:
+        """Cards of all replicas, in whole machines."""
+        return self._cards(self.replicas)
+
+    @property
+    def most_cards(self) -> int | None:
+        """Cards, where steps are as long as they may be."""
+        return self._cards(self.most)
+
+    def _cards(self, replicas: int | None) -> int | None:
+        return None if replicas is None else ceil_div(replicas * self.cards_each, self.machine) * self.machine
+
+    def cost(self, cards: int | None) -> float | None:
+        """What so many of its cards cost an hour."""
+        return None if cards is None or self.price_per_card is None else cards * self.price_per_card
+
+
+def offer(name: str, plan: CapacityPlan, need: Need, price_per_card: float | None = None, machine: int = 1) -> Offer:
+    """The fewest replicas of this engine that meet the need."""
+    none = Offer(name, plan, price_per_card=price_per_card, machine=machine)
+    if not plan.fits:
+        return replace(none, refused=f"does not start: {why_not(plan)}")
+    try:
+        tried = _Tried(settings_of_plan(plan), pace := pace_of_plan(plan), need)
+    except InputError as error:
+        return replace(none, refused=str(error))
+    ratio = pace.error_ratio
+    doubted = replace(none, doubt_ratio=ratio, doubts=pace.doubt.because)
+    short, long = max(_LEAST_SCALE, 1 - ratio), 1 + ratio
+    replicas = tried.fewest(1.0, _at_best(plan, pace, need))
+    if replicas is None:
+        return replace(doubted, refused=tried.why_none())
+    return replace(
+        doubted,
+        replicas=replicas,
+        fewest=tried.fewest(short, max(1, math.floor(replicas * short))),
+        most=tried.fewest(long, replicas),
+        expected=tried.forecast(replicas, 1.0),
+        fast=tried.forecast(replicas, short),
+        slow=tried.forecast(replicas, long),
+    )
+
+
+def _at_best(plan: CapacityPlan, pace: ModelledPace, need: Need) -> int:
+    """Replicas that arithmetic asks for, were each as full as it can be all the time; 1 where users set the load."""
+    if need.users:
+        return 1
+    held = need.input_tokens + need.output_tokens / 2
+    batch = int(max(1, min(plan.flags.max_num_seqs, plan.pool.tokens / held)))
+    step_s = pace.model.step_s(StepLoad(decodes=batch, cached_tokens=batch * held))
+    prompt_s = pace.model.step_s(StepLoad(need.input_tokens, batch, batch * held, need.input_tokens**2 / 2, 1.0)) - step_s
+    busy_s = max(0.0, prompt_s) + need.output_tokens * step_s / batch
+    return min(MOST_REPLICAS, max(1, math.ceil(need.rate_per_s * busy_s)))
+
+
+@dataclass(slots=True)
+class _Tried:
+    """Trials of one engine. Mutable: what was run is kept."""
+
+    settings: Settings
+    pace: ModelledPace
+    need: Need
+    _runs: dict[tuple[int, float, int], tuple[Outcome, Summary]] = field(default_factory=dict)
+
+    def fewest(self, scale: float, guess: int) -> int | None:
+        """The fewest replicas that hold with steps so many times as long; None where a request that is alone already misses."""
+        if not self._alone_holds(scale):
+            return None
+        return fewest(lambda replicas: self._holds(replicas, scale), min(guess, MOST_REPLICAS), MOST_REPLICAS)
+
+    def _holds(self, replicas: int, scale: float) -> bool:
+        return all(carries(*self._run(replicas, scale, seed), self.need.slo) for seed in _SEEDS)
+
+    def forecast(self, replicas: int, scale: float) -> Forecast:
+        """What so many replicas do, seen on one of them."""
+        outcome, summary = self._run(replicas, scale, 0)
+        tpot = spread(
+            (life.finished_ns - life.first_token_ns) / (life.output_tokens - 1) / NS
+            for life in outcome.lives
+            if life.finished_ns is not None and life.first_token_ns is not None and life.output_tokens > 1
+        )
+        return Forecast(
+            summary.good_per_s * replicas, summary.output_tokens_per_s * replicas, summary.ttft.p50, summary.ttft.p99, tpot.p50, tpot.p99,
+            summary.usage_mean_ratio, outcome.preemptions / summary.duration_s * replicas if summary.duration_s else 0.0,
+        )  # fmt: skip
+
+    def _run(self, replicas: int, scale: float, seed: int) -> tuple[Outcome, Summary]:
+        """One of so many replicas, with that seed."""
+        key = (replicas, scale, seed)
+        if key not in self._runs:
+            self._runs[key] = self._simulated(self.need.rows(replicas, seed), scale)
+        return self._runs[key]
+
+    def _simulated(self, rows: list[Row], scale: float) -> tuple[Outcome, Summary]:
+        pace = self.pace.scaled(scale)
+        outcome = simulate(self.settings, rows, pace)
+        return outcome, summarise(outcome, self.settings.usable_blocks, self.need.slo, pace.front_s)
+
+    def _alone(self, scale: float) -> Summary:
+        return self._simulated(self.need.alone(), scale)[1]
+
+    def _alone_holds(self, scale: float) -> bool:
+        found = self._alone(scale)
+        return found.requests > 0 and found.good >= found.requests * 0.95
+
+    def why_none(self) -> str:
+        """Why no number of replicas holds."""
+        found, slo = self._alone(1.0), self.need.slo
+        if found.rejected:
+            return (
+                f"{found.rejected} of {found.requests} requests are longer than the engine takes ({self.settings.max_model_len:,} tokens)"
+            )
+        first, gap = found.ttft.p95 or 0.0, found.itl.mean or 0.0
+        if slo.ttft_s is not None and first > slo.ttft_s:
+            return f"too slow for it: a request alone has its first token after {first:.2g} s (95 of 100 within)"
+        if slo.itl_s is not None and gap > slo.itl_s:
+            return f"too slow for it: a request alone has {gap * 1000:.3g} ms between tokens"
+        return f"not even {MOST_REPLICAS} replicas hold it"
+
+
+def fewest(holds: Callable[[int], bool], guess: int, most: int) -> int | None:
+    """The least number that holds, sought from a guess; None where not even `most` does. More is taken to hold where less did."""
+    low, high = 0, guess
+    while not holds(high):
+        if high >= most:
+            return None
+        low, high = high, min(most, high + max(1, high // 2))
+    while high - low > 1:
+        middle = high - 1 if low == 0 else (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high

@@ -1,0 +1,42 @@
+"""A capacity question answered whole: the plan, the limits that follow, and what would make it start where it does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barostat.judge.sizing.fitting_changes import FittingChange, changes_that_fit, why_not
+from barostat.judge.sizing.limits_from import Derived, limits_from
+from barostat.judge.sizing.plan import CapacityPlan, PlanRequest, plan
+from barostat.judge.sizing.request_shape import Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityAnswer:
+    """A plan with what follows from it. `refused`: why vLLM's own parser ends the engine before memory matters, a sentence each."""
+
+    plan: CapacityPlan
+    derived: Derived
+    traffic: Traffic | None
+    refusal: str
+    changes: tuple[FittingChange, ...]
+    refused: tuple[str, ...] = ()
+
+    @property
+    def starts(self) -> bool:
+        """True if the command line is accepted and the memory is enough."""
+        return self.plan.fits and not self.refused
+
+    @property
+    def why_not(self) -> str:
+        """Why it does not start, what comes first first; empty where it does."""
+        return "; ".join((*self.refused, *([self.refusal] if self.refusal else [])))
+
+
+def answered(request: PlanRequest, traffic: Traffic | None, headroom_ratio: float, refused: tuple[str, ...] = ()) -> CapacityAnswer:
+    """The plan and what follows from it.
+
+    Errors: InputError as `plan`.
+    """
+    made = plan(request)
+    derived = limits_from(made, traffic, str(request.version), headroom_ratio=headroom_ratio)
+    return CapacityAnswer(made, derived, traffic, why_not(made), tuple(changes_that_fit(made)), refused)

@@ -1,0 +1,118 @@
+"""An engine that would not start -> the changes that make it start, cheapest first, each of them tried on the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from barostat.catalog.cards import CARDS, Card
+from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
+from barostat.core.errors import InputError
+from barostat.core.units import gib
+from barostat.judge.sizing.plan import CapacityPlan, PlanRequest, plan
+
+_ENOUGH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FittingChange:
+    """One change with which the engine would start. `arguments`: as flags. `cost`: what it gives up."""
+
+    arguments: str
+    cost: str
+    tokens: int
+    longest_tokens: int
+
+
+def why_not(found: CapacityPlan) -> str:
+    """One sentence on why the engine would refuse to start; empty where it would not."""
+    if found.fits:
+        return ""
+    if found.available.value <= 0:
+        return (
+            f"weights, activations and the rest need {gib(-found.available.value)} more than the budget on each GPU: "
+            "nothing is left for the KV cache ('No available memory for the cache blocks')"
+        )
+    return (
+        f"one request of {found.flags.max_model_len:,} tokens needs {gib(found.pool.needed_bytes)} of KV, "
+        f"{gib(found.pool.available_bytes)} are there; the longest that fits is {found.pool.longest_tokens:,} tokens"
+    )
+
+
+def changes_that_fit(found: CapacityPlan) -> list[FittingChange]:
+    """The changes with which it starts, cheapest first; empty where it starts as it is."""
+    if found.fits:
+        return []
+    made: list[FittingChange] = []
+    for arguments, cost, request in _candidates(found):
+        try:
+            again = plan(request)
+        except InputError:
+            continue
+        length = again.flags.max_model_len
+        if again.fits and length >= 256:
+            made.append(FittingChange(arguments, cost, again.pool.tokens, again.pool.longest_tokens))
+        elif (
+            again.available.value > 0
+            and again.pool.longest_tokens >= max(1024, 2 * found.pool.longest_tokens)
+            and not arguments.startswith("--max-model")
+        ):
+            shorter = _rounded(again.pool.longest_tokens)
+            made.append(
+                FittingChange(f"{arguments} --max-model-len {shorter}", cost + "; and a shorter context", again.pool.tokens, shorter)
+            )
+        if len(made) >= _ENOUGH:
+            break
+    return made
+
+
+def _rounded(tokens: int) -> int:
+    return tokens // 256 * 256 or tokens
+
+
+def _with(request: PlanRequest, **values: ConfigScalar) -> PlanRequest:
+    config = EngineConfig(
+        {**request.config.values, **{name: ConfigValue(value, "flag", f"--{name}") for name, value in values.items()}},
+        request.config.problems,
+    )
+    return replace(request, config=config)
+
+
+def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
+    """Changes in the order of what they cost."""
+    request, flags = found.request, found.flags
+    longest = _rounded(found.pool.longest_tokens)
+    if found.available.value > 0 and longest >= 256:
+        yield f"--max-model-len {longest}", "longer requests are refused", _with(request, max_model_len=longest)
+    if request.available_kv_bytes is None and found.sized.utilization < 0.95:
+        raised = _with(request, gpu_memory_utilization=0.95)
+        yield "--gpu-memory-utilization 0.95", "less slack for what the profile does not see", raised
+    if flags.max_num_seqs > 128:
+        yield "--max-num-seqs 128", "fewer requests at once", _with(request, max_num_seqs=128)
+    if flags.max_num_batched_tokens > 2048:
+        fewer = _with(request, max_num_batched_tokens=2048, max_num_seqs=min(flags.max_num_seqs, 256))
+        yield "--max-num-batched-tokens 2048", "slower prefill", fewer
+    capability = float(request.card.capability or 0) if request.card is not None else 9.0
+    if flags.kv_cache_dtype == "auto" and capability >= 8.9:
+        yield "--kv-cache-dtype fp8", "a little accuracy", _with(request, kv_cache_dtype="fp8")
+    if not found.sized.eager and found.spent is not None and found.spent.graphs_counted:
+        yield "--enforce-eager", "slower decoding", _with(request, enforce_eager=True)
+    if request.available_kv_bytes is None:
+        for tp in (2, 4, 8, 16):
+            if tp > flags.tp:
+                yield f"--tensor-parallel-size {tp}", f"{tp} GPUs for each replica", _with(request, tensor_parallel_size=tp)
+        if found.spent is not None and "not quantised" in found.spent.weights.source:
+            halved = replace(_with(request, quantization="fp8"), model_name="")
+            yield "--quantization fp8", "a little accuracy; weights are quantised while loading", halved
+        yield from _other_cards(request)
+
+
+def _other_cards(request: PlanRequest) -> Iterator[tuple[str, str, PlanRequest]]:
+    """Cards with more memory, the smallest first."""
+    if request.card is None:
+        return
+    larger: list[Card] = [
+        card for card in CARDS if card.memory_bytes[0] > request.card.memory_bytes[0] and card.vendor == request.card.vendor
+    ]
+    for card in sorted(larger, key=lambda card: card.memory_bytes[0]):
+        yield f"--gpu {card.name!r}", "another card", replace(request, card=card, memory_bytes=None)

@@ -1,0 +1,251 @@
+"""The engine's resolved settings and the model -> a Deployment, with what had to be assumed on the way."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+
+from barostat.core.config import EngineConfig
+from barostat.core.errors import InputError
+from barostat.core.version import EngineVersion
+from barostat.judge.sizing.speculation import Speculation, speculation_of
+from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
+from barostat.kv.architecture import Architecture, Compressed, Indexer
+from barostat.kv.deployment import NEWEST_KNOWN, Deployment
+from barostat.kv.draft import NO_DRAFT, Draft
+from barostat.kv.dtypes import item_bytes
+from barostat.kv.model_runner import takes_v2
+from barostat.kv.quantization import weight_format
+
+# From this version on, data-centre Blackwell reads sparse latents in fp8 as they are (FlashInfer), elsewhere FlashMLA's packed rows with
+# their scales are kept. Source: vLLM's pull request 37252; 0.32.0, the CUDA platform's backends by priority; a log of 0.18.0 agrees.
+_PLAIN_FP8_LATENTS_SINCE = "0.18.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A deployment and the sentences that say what it rests on. `auto_length`: the model length is to be the longest that fits."""
+
+    flags: Deployment
+    assumptions: tuple[str, ...]
+    auto_length: bool
+    utilization: float
+    eager: bool
+    draft: Draft = NO_DRAFT
+
+
+def deployment_of(
+    model: Architecture,
+    config: EngineConfig,
+    version: EngineVersion,
+    capability: float,
+    *,
+    is_cpu: bool,
+    drafter: Architecture | None = None,
+) -> Sized:
+    """The settings that memory depends on.
+
+    `capability`: the card's compute capability, 0 where it is not known or not NVIDIA's. `drafter`: of speculative decoding, where known.
+    Errors: InputError for values that the engine would refuse.
+    """
+    _refuse_impossible(config)
+    notes: list[str] = []
+    if not version.before(NEWEST_KNOWN) and version.release > (0, 33, 99):
+        notes.append(f"vLLM {version} is newer than {NEWEST_KNOWN}, the newest this planner knows: planned as {NEWEST_KNOWN}")
+    length, auto = _length(model, config, notes)
+    dtype = _dtype(model, config)
+    kv_dtype = _kv_dtype(model, config, version, notes)
+    seqs, budget = int(config.number("max_num_seqs") or 256), int(config.number("max_num_batched_tokens") or 2048)
+    if version.before("0.8.0") or not _switch(config, "VLLM_USE_V1", True):
+        given = config.get("max_num_batched_tokens")
+        budget = budget if given is not None and given.provenance != "version-default" else max(2048, length)
+    for name in ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"):
+        found = config.get(name)
+        if found is not None and not found.certain:
+            notes.append(f"{name} {found.value}: {found.source}")
+    block_flag = config.number("block_size")
+    given_block = config.get("block_size")
+    block = int(block_flag) if block_flag and given_block and given_block.certain else _block(model, version, capability, is_cpu)
+    speculation = speculation_of(model, config, drafter, version)
+    notes.extend(speculation.notes)
+    drafts = speculation.draft.tokens
+    caching = prefix_caching_default(model, version)
+    if caching or is_given(config, "enable_prefix_caching"):
+        caching = _switch(config, "enable_prefix_caching", True)
+    else:
+        notes.append(f"prefix caching is off by default for models with states in vLLM {version}; --enable-prefix-caching costs memory")
+    flags = Deployment(
+        version=version,
+        max_model_len=length,
+        max_num_batched_tokens=budget,
+        max_num_seqs=seqs,
+        tp=int(config.number("tensor_parallel_size") or 1),
+        pp=int(config.number("pipeline_parallel_size") or 1),
+        dp=int(config.number("data_parallel_size") or 1),
+        dcp=int(config.number("decode_context_parallel_size") or 1),
+        dtype=dtype,
+        kv_cache_dtype=kv_dtype,
+        block_size=block,
+        async_scheduling=_async(config, version, speculation),
+        prefix_caching=caching,
+        hybrid_manager=not _switch(config, "disable_hybrid_kv_cache_manager", is_cpu),
+        mamba_cache_dtype=_text(config, "mamba_cache_dtype", "auto"),
+        mamba_ssm_cache_dtype=_text(config, "mamba_ssm_cache_dtype", "auto"),
+        mamba_cache_mode=state_mode(model, config, version, prefix_caching=caching, drafts=drafts),
+        state_chunk_tokens=state_chunk_tokens(model),
+        num_gpu_blocks_override=_whole(config, "num_gpu_blocks_override"),
+        num_speculative_tokens=drafts,
+        draft=speculation.draft.layers,
+        retained_tokens=speculation.draft.retained_tokens,
+        generation="V0" if version.before("0.8.0") or (version.before("0.11.0") and not _switch(config, "VLLM_USE_V1", True)) else "V1",
+        min_kernel_block_tokens=32 if is_cpu else 16,
+        fp8_latent_packed=not (10.0 <= capability < 11.0 and version.at_least(_PLAIN_FP8_LATENTS_SINCE)),
+        text_only=_is_text_only(config),
+        flashinfer_sampler=(
+            _switch(config, "VLLM_USE_FLASHINFER_SAMPLER", False) if is_given(config, "VLLM_USE_FLASHINFER_SAMPLER") else None
+        ),
+        v2_runner=not is_cpu and _switch(config, "VLLM_USE_V2_MODEL_RUNNER", takes_v2(model, version, speculation.method)),
+    )
+    if flags.max_num_batched_tokens < flags.max_num_seqs:
+        raise InputError(
+            f"{flags.max_num_batched_tokens} is below --max-num-seqs {flags.max_num_seqs}: the engine refuses to start; raise it to that",
+            "--max-num-batched-tokens",
+        )
+    utilization = config.number("gpu_memory_utilization") or (0.9 if version.before("0.20.0") else 0.92)
+    if not 0 < utilization <= 1:
+        raise InputError(
+            f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 is wanted", "--gpu-memory-utilization"
+        )
+    return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False), speculation.draft)
+
+
+MOST_RANKS = 65_536
+_POSITIVE = (
+    *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size", "block_size", "max_num_seqs"),
+    *("max_num_batched_tokens", "max_num_active_seqs", "num_gpu_blocks_override", "kv_cache_memory_bytes", "gpu_memory_utilization"),
+)
+"""Settings that no engine can have at zero, below it, or without an end."""
+
+
+def _refuse_impossible(config: EngineConfig) -> None:
+    """Nothing, where every number can be. Errors: InputError naming the argument and its value."""
+    for name in _POSITIVE:
+        given = config.get(name)
+        if given is None or given.provenance == "version-default" or isinstance(given.value, bool):
+            continue
+        number = _number(given.value)
+        if number is not None and not 0 < number < math.inf:
+            raise InputError(f"{given.value} cannot be; a number above 0 is wanted", f"--{name.replace('_', '-')}")
+        if number is not None and name.endswith("_parallel_size") and number > MOST_RANKS:
+            raise InputError(f"{given.value} ranks are more than any engine has; at most {MOST_RANKS}", f"--{name.replace('_', '-')}")
+
+
+def _number(value: object) -> float | None:
+    """The number that a value is, also `nan` and `inf`; None for a word."""
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
+def _length(model: Architecture, config: EngineConfig, notes: list[str]) -> tuple[int, bool]:
+    given = config.get("max_model_len")
+    if given is not None and str(given.value).lower() in ("auto", "-1", "-1.0"):
+        return model.max_position_tokens or 131072, True
+    if given is not None and isinstance(given.value, int | float) and given.value > 0:
+        if model.max_position_tokens and given.value > model.max_position_tokens:
+            notes.append(
+                f"max_model_len {int(given.value)} is above the model's own {model.max_position_tokens}: "
+                "the engine refuses it without an override"
+            )
+        return int(given.value), False
+    if not model.max_position_tokens:
+        notes.append("neither the config nor a flag says how long a sequence may be: planned for 8192 tokens")
+        return 8192, False
+    return model.max_position_tokens, False
+
+
+def _dtype(model: Architecture, config: EngineConfig) -> str:
+    dtype = _text(config, "dtype", "auto")
+    if dtype == "auto":
+        dtype = "bfloat16" if model.dtype in ("float32", "fp8", "") else model.dtype
+    item_bytes(dtype)
+    return dtype
+
+
+def _kv_dtype(model: Architecture, config: EngineConfig, version: EngineVersion, notes: list[str]) -> str:
+    given = _text(config, "kv_cache_dtype", "auto").split(" ")[0].strip("'\"")
+    if any(isinstance(cache, Compressed) for layer in model.layers for cache in layer):
+        return "fp8_ds_mla"
+    if given != "auto":
+        return given
+    quantization = model.config.get("quantization_config") or model.text.get("quantization_config")
+    if isinstance(quantization, dict) and version.at_least("0.12.0"):
+        scheme = quantization.get("kv_cache_scheme")
+        if isinstance(scheme, dict) and scheme.get("num_bits") == 8 and _is_own(model, config):
+            notes.append("the checkpoint brings scales for an fp8 KV cache, and kv_cache_dtype auto uses them")
+            return "fp8"
+    return "auto"
+
+
+def _is_own(model: Architecture, config: EngineConfig) -> bool:
+    """False where --quantization names another format than the configuration describes: then the file is a sibling checkpoint's, and
+    what it says of the KV cache is not this one's."""
+    flag = _text(config, "quantization", "")
+    stated = weight_format(model.config, model.text, flag or None, "bfloat16")
+    return not flag or stated.name == weight_format(model.config, model.text, None, "bfloat16").name
+
+
+def _block(model: Architecture, version: EngineVersion, capability: float, is_cpu: bool) -> int:
+    """The block size of the backend that this version would pick. Source: vLLM 0.19.0 to 0.32.0, platform and attention backends."""
+    if is_cpu:
+        return 128
+    caches = [cache for layer in model.layers for cache in layer]
+    if any(isinstance(cache, Compressed) for cache in caches):
+        return 256
+    if any(isinstance(cache, Indexer) and not cache.plain for cache in caches):
+        return 64
+    if any(isinstance(cache, Indexer) for cache in caches):
+        return 128
+    if model.uses_mla and (version.before("0.12.0") or 10.0 <= capability < 11.0):
+        return 64
+    return 16
+
+
+def _async(config: EngineConfig, version: EngineVersion, speculation: Speculation) -> bool:
+    """Whether the scheduler runs ahead: as set, else by the version unless the way of speculating forbids it."""
+    return _switch(config, "async_scheduling", version.at_least("0.14.0")) and (
+        is_given(config, "async_scheduling") or speculation.keeps_async
+    )
+
+
+def _is_text_only(config: EngineConfig) -> bool:
+    """True where the engine is told to serve text alone: --language-model-only, or no item of any modality in --limit-mm-per-prompt."""
+    if is_given(config, "language_model_only") and _switch(config, "language_model_only", False):
+        return True
+    found = config.get("limit_mm_per_prompt")
+    limits = found.value if found is not None else None
+    if isinstance(limits, str):
+        try:
+            limits = json.loads(limits)
+        except ValueError:
+            return False
+    return isinstance(limits, dict) and bool(limits) and all(value == 0 for value in limits.values())
+
+
+def _switch(config: EngineConfig, name: str, default: bool) -> bool:
+    found = config.get(name)
+    if found is None:
+        return default
+    return found.value if isinstance(found.value, bool) else str(found.value).lower() not in ("false", "0", "no", "none")
+
+
+def _text(config: EngineConfig, name: str, default: str) -> str:
+    found = config.get(name)
+    return default if found is None or found.value in ("", "None") else str(found.value)
+
+
+def _whole(config: EngineConfig, name: str) -> int | None:
+    found = config.number(name)
+    return int(found) if found is not None and found > 0 else None

@@ -1,0 +1,99 @@
+"""Edits of a file's text: a value changed, an argument taken out, a key added beside another. Comments and formatting stay.
+
+None is made where the place cannot be edited (it was rendered from a chart) or the text there is not plain enough to be sure.
+"""
+
+from __future__ import annotations
+
+from barostat.lint.document import Edit, Place
+from barostat.lint.facts import Argument, Scene
+
+
+def changed(place: Place, text: str) -> tuple[Edit, ...]:
+    """What stands there becomes `text`."""
+    return (Edit(place.file, place.start, place.end, text),) if 0 <= place.start < place.end else ()
+
+
+def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
+    """The argument is gone, with its lines where nothing else stands in them."""
+    text = scene.text_of(argument.place.file)
+    if text is None or argument.origin != "flag" or any(word.start < 0 for word in argument.words):
+        return ()
+    spans = [_line_of_item(text, word) for word in argument.words]
+    if all(span is not None for span in spans):
+        return tuple(Edit(argument.place.file, *span, "") for span in spans if span is not None)
+    first, last = argument.words[0], argument.words[-1]
+    whole = _line_in_script(text, first.start, last.end)
+    if whole is not None:
+        return (Edit(argument.place.file, *whole, ""),)
+    between = text[first.start : last.end]
+    if "\n" in between or text[first.start - 1 : first.start] != " " or any(mark in between for mark in "'\"[],"):
+        return ()
+    return (Edit(argument.place.file, first.start - 1, last.end, ""),)
+
+
+def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
+    """An item `- --flag value` becomes two, each on its line."""
+    text = scene.text_of(place.file)
+    span = _line_of_item(text, place) if text is not None else None
+    if text is None or span is None:
+        return ()
+    line = text[span[0] : span[1]]
+    indent = line[: len(line) - len(line.lstrip())]
+    written = text[place.start : place.end]
+    quote = written[0] if written[:1] in "'\"" and written[:1] == written[-1:] else ""
+    inner = written[1:-1] if quote else written
+    head, _, value = inner.strip().partition(" ")
+    if head != option or not value.strip() or "\n" in inner or (quote and quote in value):
+        return ()
+    value = value.strip()
+    shown = f"{quote}{value}{quote}" if quote else f'"{value}"' if _needs_quotes(value) else value
+    return (Edit(place.file, place.start, place.end, f"{quote}{head}{quote}\n{indent}- {shown}"),)
+
+
+def line_after(scene: Scene, place: Place, line: str) -> tuple[Edit, ...]:
+    """A new line below the place's own, indented as that line's key is (`- name: x` counts as indented to its key)."""
+    text = scene.text_of(place.file)
+    if text is None or place.start < 0:
+        return ()
+    start = text.rfind("\n", 0, place.start) + 1
+    stop = text.find("\n", place.start)
+    stop = len(text) if stop < 0 else stop
+    row = text[start:stop]
+    body = row.lstrip(" ")
+    indent = len(row) - len(body)
+    while body.startswith("- "):
+        indent, body = indent + 2, body[2:]
+    if ":" not in body or "{" in body.split("#")[0] or body.rstrip().endswith((":", "|", ">", "|-", ">-")):
+        return ()
+    return (Edit(place.file, stop, stop, f"\n{' ' * indent}{line}"),)
+
+
+def _needs_quotes(value: str) -> bool:
+    return (
+        value[:1] in "{[&*!|>%@`#\"'"
+        or ": " in value
+        or " #" in value
+        or value.replace(".", "").replace("-", "").isdigit()
+        or value in ("true", "false", "null")
+    )
+
+
+def _line_of_item(text: str, place: Place) -> tuple[int, int] | None:
+    """The line of a list item that stands alone in it, its end included; None where more stands there."""
+    if place.start < 0:
+        return None
+    start = text.rfind("\n", 0, place.start) + 1
+    stop = text.find("\n", place.end)
+    stop = len(text) if stop < 0 else stop + 1
+    before, after = text[start : place.start].strip(" \"'"), text[place.end : stop].strip(" \"'\r\n")
+    return (start, stop) if before == "-" and (not after or after.startswith("#")) else None
+
+
+def _line_in_script(text: str, first: int, last: int) -> tuple[int, int] | None:
+    """The line of a shell command that holds only these words and a backslash."""
+    start = text.rfind("\n", 0, first) + 1
+    stop = text.find("\n", last)
+    if stop < 0 or text[start:first].strip() or text[last:stop].strip() != "\\":
+        return None
+    return start, stop + 1

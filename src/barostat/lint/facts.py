@@ -1,0 +1,319 @@
+"""What manifests say, whatever form they are written in: engines, what watches and scales them, and limits. Rules judge these.
+
+A fact that is not told is None or empty; `Engine.complete` says whether what is missing is really absent.
+Units: bytes, cores, seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from barostat.core.config import ConfigScalar
+from barostat.core.version import EngineVersion
+from barostat.lint.document import Document, Place
+
+Form = Literal["manifest", "compose", "systemd", "script", "values"]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value as it is written. `whole`: its key and value together, where that is another stretch (what a fix takes out)."""
+
+    text: str
+    place: Place
+    whole: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of the engine by vLLM's name with underscores.
+
+    `text`: as given, None where nothing tells it. `value`: read, None where the text is no value for it. `words`: the place of each word.
+    `spelled`: as one would quote it. `origin`: where it is given.
+    """
+
+    name: str
+    text: str | None
+    value: ConfigScalar | None
+    spelled: str
+    place: Place
+    words: tuple[Place, ...] = ()
+    origin: Literal["flag", "config-file", "values"] = "flag"
+    joined: bool = False
+
+    @property
+    def number(self) -> float | None:
+        """The value where it is a number."""
+        return float(self.value) if isinstance(self.value, int | float) and not isinstance(self.value, bool) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One probe, with Kubernetes' defaults filled in. `failures_place`, `timeout_place`: where those are set, None where they are not."""
+
+    place: Place
+    path: str
+    initial_delay_s: float = 0.0
+    period_s: float = 10.0
+    timeout_s: float = 1.0
+    failures: int = 3
+    failures_place: Place | None = None
+    timeout_place: Place | None = None
+
+    @property
+    def patience_s(self) -> float:
+        """How long after its start a container that never answers is left alone."""
+        return self.initial_delay_s + self.period_s * self.failures
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What surrounds an engine in its container. `shm_bytes` None: not bounded by the pod.
+
+    `memory`, `cpu`, `gpus`: limits as given. `gpu_source`: the key that asks for cards. `cache`: a volume for the model is there.
+    """
+
+    shm_bytes: float | None
+    shm_place: Place | None = None
+    memory: Given | None = None
+    memory_bytes: float | None = None
+    cpu: Given | None = None
+    cpu_cores: float | None = None
+    gpus: float | None = None
+    gpu_place: Place | None = None
+    gpu_requested_only: bool = False
+    probes: Mapping[str, Probe] = field(default_factory=dict)
+    privileged: Given | None = None
+    has_cache: bool = False
+    devices: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """What a Kubernetes workload says of the pod and its rollout. `exclusive_volume`: a claim that one node at a time can mount.
+
+    `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports. `gated_by`: another container that has a
+    readiness probe, so that the pod is not ready before it.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    place: Place
+    labels: Mapping[str, str]
+    replicas: int | None = None
+    replicas_place: Place | None = None
+    strategy: str = ""
+    max_surge: Given | None = None
+    max_unavailable: Given | None = None
+    strategy_place: Place | None = None
+    grace_s: float | None = None
+    grace_place: Place | None = None
+    pre_stop_s: float | None = None
+    service_links: bool = True
+    exclusive_volume: Given | None = None
+    nodes: int = 1
+    raw: bool = True
+    scraped: bool = False
+    ports: frozenset[str] = frozenset()
+    gated_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What the planner says of an engine. `refused`: it would not start, and why, whatever memory there is.
+
+    `sure`: so at both ends of the estimate. `card`: empty where it is not known, and then only `refused` and `positions` say something.
+    Units: tokens.
+    """
+
+    fits: bool
+    sure: bool
+    sentence: str
+    refused: str = ""
+    nothing_left: bool = False
+    pool_tokens: int = 0
+    longest_tokens: int = 0
+    model_len: int = 0
+    positions: int = 0
+    weights_bytes: float = 0.0
+    card: str = ""
+    change: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One vLLM server that would be started.
+
+    `place`: where it is declared. `version`: what the image or the values say. `floating`: the tag moves, or there is none.
+    `complete`: all of its command line was seen, so that what is missing is missing. `env_complete`: so for its variables.
+    `stuck`: elements that hold an argument and its value together. `unset`: references in arguments that nothing tells.
+    `card_hint`: what the pod's placement says of the card.
+    """
+
+    name: str
+    form: Form
+    place: Place
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    occurrences: tuple[Argument, ...] = ()
+    model: Given | None = None
+    image: Given | None = None
+    version: EngineVersion | None = None
+    floating: bool = False
+    own_image: bool = True
+    env: Mapping[str, Given] = field(default_factory=dict)
+    env_secret: frozenset[str] = frozenset()
+    env_complete: bool = True
+    complete: bool = True
+    stuck: tuple[tuple[Place, str], ...] = ()
+    unset: tuple[tuple[Place, str], ...] = ()
+    host: Host | None = None
+    pod: Pod | None = None
+    planned: Planned | None = None
+    list_end: Place | None = None
+    list_indent: str = ""
+    is_cpu: bool = False
+    multi_node: bool = False
+    card_hint: str = ""
+
+    def number(self, name: str) -> float | None:
+        """The argument as a number, or None."""
+        found = self.arguments.get(name)
+        return found.number if found is not None else None
+
+    def has(self, name: str) -> bool:
+        """True if the argument is given."""
+        return name in self.arguments
+
+    def is_on(self, name: str) -> bool | None:
+        """The switch as given, or None where it is not."""
+        found = self.arguments.get(name)
+        return found.value if found is not None and isinstance(found.value, bool) else None
+
+    @property
+    def ranks(self) -> int:
+        """Tensor times pipeline parallel size."""
+        return int((self.number("tensor_parallel_size") or 1) * (self.number("pipeline_parallel_size") or 1))
+
+    @property
+    def cards(self) -> int:
+        """Cards that one container needs, data-parallel engines in it counted."""
+        local = self.number("data_parallel_size_local") or self.number("data_parallel_size") or 1
+        return int(self.ranks * local)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A Service, an Ingress or a published port. `opens`: how it is reached from outside, empty where it is not.
+
+    `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a ServiceMonitor finds it.
+    """
+
+    name: str
+    namespace: str
+    place: Place
+    selector: Mapping[str, str]
+    opens: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    scraped: bool = False
+    ports: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """Something that tells a Prometheus what to scrape. `of`: services or pods by `selector`, or anything (its own language).
+
+    `plain`: the selector is labels alone, so that what it takes is known. `ports`: names in its endpoints, each with its place.
+    """
+
+    kind: str
+    name: str
+    place: Place
+    of: Literal["services", "pods", "anything"]
+    selector: Mapping[str, str] = field(default_factory=dict)
+    plain: bool = True
+    ports: tuple[Given, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A PromQL expression that somebody acts on. `what`: alert, record, scaler, and by which name."""
+
+    what: Literal["alert", "record", "scaler"]
+    name: str
+    expression: str
+    place: Place
+    threshold: float | None = None
+    threshold_place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scaler:
+    """An HPA or a ScaledObject. `resources`: (name, place) of resource metrics; `metrics`: names of others; `target`: (kind, name)."""
+
+    kind: str
+    name: str
+    namespace: str
+    target: tuple[str, str]
+    place: Place
+    least: float | None = None
+    least_place: Place | None = None
+    resources: tuple[tuple[str, Place], ...] = ()
+    metrics: tuple[tuple[str, Place, float | None], ...] = ()
+    queries: tuple[Query, ...] = ()
+    other_triggers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A ServingLimits document. `numbers`: every number by its path (`engine.maxNumSeqs`); `problems`: what makes it invalid."""
+
+    name: str
+    place: Place
+    target: str
+    model: str
+    version: Given | None
+    numbers: Mapping[str, tuple[float, Place]] = field(default_factory=dict)
+    words: Mapping[str, Given] = field(default_factory=dict)
+    has_reasons: bool = False
+    problems: tuple[tuple[Place, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTest:
+    """A certificate of `barostat validate`. `digest`: of the limits (`limits_digest`); `at`: ISO 8601; empty where it does not say."""
+
+    place: Place
+    verdict: str
+    at: str
+    version: str
+    model: str
+    digest: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that was read at once. `repeated_keys`: keys that stand twice in one mapping. `today`: ISO 8601, empty: not asked."""
+
+    documents: tuple[Document, ...] = ()
+    engines: tuple[Engine, ...] = ()
+    services: tuple[Service, ...] = ()
+    scalers: tuple[Scaler, ...] = ()
+    queries: tuple[Query, ...] = ()
+    limits: tuple[Limits, ...] = ()
+    repeated_keys: tuple[Given, ...] = ()
+    limits_of: Mapping[Place, Limits] = field(default_factory=dict)
+    load_tests: tuple[LoadTest, ...] = ()
+    today: str = ""
+    scrapes: tuple[Scrape, ...] = ()
+
+    def text_of(self, file: str) -> str | None:
+        """The text of a file that can be edited, None for any other."""
+        return next((document.text for document in self.documents if document.file == file), None)
+
+    def limits_for(self, engine: Engine) -> Limits | None:
+        """The limits document that is about this engine."""
+        return self.limits_of.get(engine.place)

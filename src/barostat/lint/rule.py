@@ -1,0 +1,91 @@
+"""What a rule is, what it finds, and the harness that lets no rule stop another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from barostat.lint.document import Edit, Place
+from barostat.lint.facts import Scene
+
+Severity = Literal["error", "warning", "note"]
+Confidence = Literal["high", "medium", "low"]
+Persona = Literal["ordinary", "pedant"]
+Safety = Literal["certain", "likely"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One finding of a rule: what is wrong, in a sentence, what to do, and how sure that is.
+
+    `edits` carry the fix out; `safety` says whether it is certain to be what the author meant. None: as the rule has it.
+    """
+
+    place: Place
+    message: str
+    fix: str = ""
+    edits: tuple[Edit, ...] = ()
+    safety: Safety = "likely"
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+    persona: Persona | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, named after the bad thing. `persona`: ordinary for what breaks or hurts, pedant for what a careful team asks for too."""
+
+    name: str
+    title: str
+    judge: Callable[[Scene], Iterable[Found]]
+    severity: Severity
+    confidence: Confidence = "high"
+    persona: Persona = "ordinary"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding as a report shows it."""
+
+    rule: str
+    place: Place
+    severity: Severity
+    confidence: Confidence
+    persona: Persona
+    message: str
+    fix: str = ""
+    edits: tuple[Edit, ...] = ()
+    safety: Safety = "likely"
+
+
+def findings(rules: Iterable[Rule], scene: Scene) -> list[Finding]:
+    """Everything that the rules find, in the order of file, line and rule, each once.
+
+    Law: a rule that raises becomes a finding of its own and stops no other.
+    """
+    found: list[Finding] = []
+    for rule in rules:
+        try:
+            found += [_finding(rule, one) for one in rule.judge(scene)]
+        except Exception as error:
+            said = f"the rule {rule.name} itself failed ({type(error).__name__}: {error}); please report it"
+            found.append(Finding("rule-failed", Place("", 1, 1), "note", "high", "ordinary", said))
+    unique = {(one.rule, one.place.file, one.place.line, one.place.column, one.message): one for one in found}
+    return sorted(unique.values(), key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule))
+
+
+def _finding(rule: Rule, one: Found) -> Finding:
+    return Finding(
+        rule.name,
+        replace(one.place, line=max(1, one.place.line), column=max(1, one.place.column)),
+        one.severity or rule.severity,
+        one.confidence or rule.confidence,
+        one.persona or rule.persona,
+        one.message,
+        one.fix,
+        one.edits,
+        one.safety,
+    )

@@ -1,0 +1,59 @@
+"""A secret written into the manifest.
+
+Meaning: an API key or a token of a model hub stands as a plain value among arguments or variables.
+Impact: it is in the repository's history, in `kubectl get pod -o yaml` and in `ps` on the node.
+
+Bad:
+
+    vllm serve Qwen/Qwen3-8B --api-key sk-7f3a9c21d4b84e6fa1
+
+Good:
+
+    vllm serve Qwen/Qwen3-8B --api-key $VLLM_API_KEY
+
+Fix: a Secret, and `valueFrom.secretKeyRef`; vLLM reads VLLM_API_KEY and HF_TOKEN by itself. The secret in the history is burnt: make a
+new one.
+Source: vLLM 0.32.0 envs.VLLM_API_KEY; core/v1 EnvVarSource.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from barostat.lint.facts import Engine, Scene
+from barostat.lint.rule import Found, Rule
+
+_NAMES = re.compile(r"(?:TOKEN|API_?KEY|SECRET(?:_ACCESS)?_?KEY|PASSWORD|CREDENTIAL)S?$", re.IGNORECASE)
+_NOT_ONE = re.compile(
+    r"[<>{}$*]|your|example|change|placeholder|dummy|empty|none|null|xxx|token-abc|replace|todo|fake|test|sample|\.\.\.|redacted|insert|^/",
+    re.I,
+)
+_SHAPES = re.compile(r"^(?:hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{12,}|AKIA[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{20,}|nvapi-[\w-]{20,})$")
+
+
+def judge(scene: Scene) -> Iterator[Found]:
+    """Every value that looks like a secret and is none of the usual placeholders. The value itself is never shown."""
+    for engine in scene.engines:
+        yield from _of(engine)
+
+
+def _of(engine: Engine) -> Iterator[Found]:
+    key = engine.arguments.get("api_key")
+    if key is not None and key.text and _is_secret(key.text):
+        yield Found(key.place, "an API key stands in the command: it is in the repository and in every `kubectl get pod -o yaml`",
+                    "VLLM_API_KEY from a Secret")  # fmt: skip
+    for name, given in engine.env.items():
+        if (_NAMES.search(name) and _is_secret(given.text)) or _SHAPES.match(given.text):
+            yield Found(given.place, f"{name} stands here in plain text", "valueFrom.secretKeyRef, and a new secret")
+
+
+def _is_secret(text: str) -> bool:
+    """True for what is random enough to be one: long, mixed, and no placeholder."""
+    if _SHAPES.match(text):
+        return True
+    mixed = any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
+    return len(text) >= 12 and mixed and " " not in text and not _NOT_ONE.search(text)
+
+
+RULE = Rule("secret-in-plain-text", "a secret in the manifest", judge, "error")

@@ -1,0 +1,50 @@
+"""More cards in the arguments than in the container.
+
+Meaning: tensor times pipeline parallel size (times the data-parallel engines in this pod) is how many cards the engine takes. The
+container asks for fewer.
+Impact: the server exits, or waits for a Ray cluster that never comes.
+
+Bad:
+
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {volumes: [{name: s, emptyDir: {medium: Memory}}], containers: [{name: a,
+      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B", "--tensor-parallel-size", "2"],
+      resources: {limits: {nvidia.com/gpu: 1}}, volumeMounts: [{name: s, mountPath: /dev/shm}]}]}}
+
+Good:
+
+    {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {volumes: [{name: s, emptyDir: {medium: Memory}}], containers: [{name: a,
+      image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B", "--tensor-parallel-size", "2"],
+      resources: {limits: {nvidia.com/gpu: 2}}, volumeMounts: [{name: s, mountPath: /dev/shm}]}]}}
+
+Fix: the same number in both places.
+Source: vLLM 0.32.0 ParallelConfig (world size), executor/multiproc_executor.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barostat.lint.facts import Scene
+from barostat.lint.rule import Found, Rule
+
+
+def judge(scene: Scene) -> Iterator[Found]:
+    """Every engine that takes more cards than its container has."""
+    for engine in scene.engines:
+        cards = engine.host.gpus if engine.host is not None else None
+        several = engine.multi_node or engine.has("nnodes") or engine.has("data_parallel_address") or engine.has("headless")
+        named = engine.arguments.get("distributed_executor_backend")
+        if not cards or several or (named is not None and named.text == "ray") or engine.cards <= cards:
+            continue
+        sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size_local", "data_parallel_size")
+        argument = next((engine.arguments[name] for name in sizes if name in engine.arguments), None)
+        if argument is None:  # a part of a card, as some device plugins sell them
+            continue
+        yield Found(
+            argument.place,
+            f"the engine takes {engine.cards} cards ({argument.spelled}), the container has {cards:.0f}",
+            f"{engine.cards} cards, or a smaller parallel size",
+        )
+
+
+RULE = Rule("tensor-parallel-mismatch", "more cards in the arguments than in the container", judge, "error")

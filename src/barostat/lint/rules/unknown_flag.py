@@ -1,0 +1,53 @@
+"""An argument that this version of vLLM does not have.
+
+Meaning: the image's version has no such argument: it was removed, or it came with a later version. argparse refuses unknown arguments, so
+the server exits with status 2 before it loads anything. With a tag that moves (`latest`) the newest release is what counts.
+Impact: the pod restarts for ever; in a rollout the old pods keep serving, after a node's loss nothing does.
+
+Bad:
+
+    docker run vllm/vllm-openai:v0.19.0 --model Qwen/Qwen3-8B --swap-space 4
+
+Good:
+
+    docker run vllm/vllm-openai:v0.19.0 --model Qwen/Qwen3-8B --kv-offloading-size 4
+
+Fix: take the argument out, or use what replaced it; or run the version that has it.
+Source: the argument parsers of the published wheels 0.6.6 to 0.33.0 (catalog/vllm_flags.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barostat.catalog.vllm_flags import FLAGS, NEWEST_READ, canonical_name, known_flag
+from barostat.core.version import parse_version
+from barostat.lint.edits import without_argument
+from barostat.lint.facts import Scene
+from barostat.lint.rule import Found, Rule
+
+_NEWEST = parse_version(".".join(map(str, NEWEST_READ)))
+
+
+def judge(scene: Scene) -> Iterator[Found]:
+    """Every argument that the version lacks."""
+    for engine in scene.engines:
+        floats = engine.version is None and engine.floating and engine.own_image
+        version = _NEWEST if floats else engine.version
+        for name, argument in engine.arguments.items():
+            flag = FLAGS.get(canonical_name(name.partition(".")[0]))
+            if flag is None or version is None or known_flag(flag.name, version) != "absent":
+                continue
+            shown = f"vLLM {version}" if not floats else "the newest vLLM, which this tag brings"
+            when = f"was removed in {flag.gone}" if flag.gone and version.at_least(flag.gone) else f"exists since {flag.since}"
+            instead = f"; {flag.instead} is what replaced it" if flag.instead else ""
+            yield Found(
+                argument.place,
+                f"{flag.option} {when}: {shown} refuses to start with it{instead}",
+                f"remove {flag.option}",
+                without_argument(scene, argument),
+                confidence="medium" if floats else None,
+            )
+
+
+RULE = Rule("unknown-flag", "an argument that this version does not have", judge, "error")

@@ -1,0 +1,118 @@
+"""Comments that allow a finding in its place: `# barostat: ignore[rule] reason`.
+
+    on a line of its own    it is about the next line that is no comment
+    behind something        it is about its own line
+    ignore-file[rule] ...   it is about the whole file
+
+A reason is required: without one nothing is suppressed and that is said (`suppression-without-reason`). One that allows nothing is said too
+(`unused-suppression`), so that none outlives what it was for. Both names can be suppressed like any rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from barostat.lint.document import Document, Edit
+from barostat.lint.rule import Finding
+
+_COMMENT = re.compile(r"#[ \t]*barostat:[ \t]*ignore(?P<file>-file)?\[(?P<rules>[^\]\n]*)\][ \t]*(?P<reason>[^\n]*)")
+
+_FAR = 50
+"""Lines beyond which a comment on a line of its own is about nothing."""
+
+
+@dataclass(slots=True)
+class _Suppression:
+    """One comment. `line`: that it is about, 0 for the whole file."""
+
+    document: Document
+    start: int
+    end: int
+    line: int
+    rules: tuple[str, ...]
+    reason: str
+    used: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """What is left, and what was allowed with its reason."""
+
+    findings: tuple[Finding, ...]
+    suppressed: tuple[tuple[Finding, str], ...]
+
+
+def sifted(found: Sequence[Finding], documents: Iterable[Document], known: Iterable[str]) -> Sifted:
+    """The findings without those that a comment allows, with findings about the comments themselves. `known`: the rules' names."""
+    comments = [comment for document in documents if "barostat:" in document.text for comment in _comments(document)]
+    if not comments:
+        return Sifted(tuple(found), ())
+    by_line: dict[tuple[str, int], list[_Suppression]] = {}
+    for comment in comments:
+        by_line.setdefault((comment.document.file, comment.line), []).append(comment)
+    left: list[Finding] = []
+    allowed: list[tuple[Finding, str]] = []
+    for finding in found:
+        near = (one for line in (finding.place.line, 0) for one in by_line.get((finding.place.file, line), ()))
+        match = next((one for one in near if one.reason and finding.rule in one.rules), None)
+        if match is None:
+            left.append(finding)
+        else:
+            match.used.add(finding.rule)
+            allowed.append((finding, match.reason))
+    names = set(known)
+    left += [finding for comment in comments for finding in _about(comment, names)]
+    return Sifted(tuple(sorted(left, key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule))), tuple(allowed))
+
+
+def _comments(document: Document) -> Iterable[_Suppression]:
+    text = document.text
+    rows = text.split("\n")
+    for match in _COMMENT.finditer(text):
+        line = document.at(match.start(), match.end()).line
+        alone = not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
+        if match["file"]:
+            line = 0
+        elif alone:
+            line = _next_line(rows, line)
+        rules = tuple(name.strip() for name in match["rules"].split(",") if name.strip())
+        yield _Suppression(document, match.start(), match.end(), line, rules, match["reason"].strip())
+
+
+def _next_line(rows: Sequence[str], line: int) -> int:
+    """The number of the next line that is neither empty nor a comment; the comment's own where there is none near."""
+    for number in range(line, min(len(rows), line + _FAR)):
+        row = rows[number].strip()
+        if row and not row.startswith("#"):
+            return number + 1
+    return line
+
+
+def _about(comment: _Suppression, known: set[str]) -> Iterable[Finding]:
+    place = comment.document.at(comment.start, comment.end)
+    base = Finding("unused-suppression", place, "warning", "high", "ordinary", "")
+    if not comment.reason:
+        said = f"ignore[{', '.join(comment.rules)}] has no reason, so it allows nothing: say why it is right here"
+        yield replace(base, rule="suppression-without-reason", message=said, fix="# barostat: ignore[rule] reason")
+        return
+    unused = [name for name in comment.rules if name not in comment.used]
+    if not comment.rules:
+        yield replace(base, message="ignore[] names no rule", fix="remove it")
+    for name in unused:
+        said = f"no rule is named {name}" if name not in known else f"{name} finds nothing here any more"
+        whole = len(unused) == len(comment.rules) and len(unused) == 1
+        edits = (_removed(comment),) if whole else ()
+        yield replace(base, message=f"unused suppression: {said}", fix="remove it", edits=edits, safety="certain")
+
+
+def _removed(comment: _Suppression) -> Edit:
+    """The comment is gone, with its line where it stands alone."""
+    text = comment.document.text
+    start, stop = text.rfind("\n", 0, comment.start) + 1, text.find("\n", comment.end)
+    stop = len(text) if stop < 0 else stop
+    if not text[start : comment.start].strip():
+        return Edit(comment.document.file, start, min(len(text), stop + 1), "")
+    kept = len(text[start : comment.start].rstrip())
+    return Edit(comment.document.file, start + kept, comment.end, "")

@@ -1,0 +1,41 @@
+"""The environment of a pod's containers with what it takes out of ConfigMaps filled in: `envFrom`, `valueFrom`. Secrets stay names.
+
+Source: core/v1 EnvFromSource, ConfigMapKeySelector (Kubernetes 1.34): a later envFrom overrules an earlier one, and env overrules both;
+names that are no C identifier are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from barostat.platform.objects import Object, mapping, objects, text
+
+_IDENTIFIER = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+
+
+def with_references(pod: Object, config_maps: Mapping[str, Object]) -> Object:
+    """The pod (or template) with each variable that a ConfigMap holds as a literal; what is not among `config_maps` (by name) stays."""
+    containers = objects(pod, "spec", "containers")
+    if not any("envFrom" in item or any("valueFrom" in entry for entry in objects(item, "env")) for item in containers):
+        return pod
+    spec = mapping(pod, "spec")
+    return {**pod, "spec": {**spec, "containers": [{**item, "env": _filled(item, config_maps)} for item in containers]}}
+
+
+def _filled(container: Object, config_maps: Mapping[str, Object]) -> list[Any]:
+    own = [_literal(entry, config_maps) for entry in objects(container, "env")]
+    named = {text(entry, "name") for entry in own}
+    taken: dict[str, str] = {}
+    for source in objects(container, "envFrom"):
+        held = mapping(config_maps.get(text(source, "configMapRef", "name"), {}), "data")
+        prefix = text(source, "prefix")
+        taken |= {prefix + key: found for key, found in held.items() if isinstance(found, str) and _IDENTIFIER.fullmatch(prefix + key)}
+    return [*({"name": name, "value": found} for name, found in taken.items() if name not in named), *own]
+
+
+def _literal(entry: Object, config_maps: Mapping[str, Object]) -> Object:
+    reference = mapping(entry, "valueFrom", "configMapKeyRef")
+    held = mapping(config_maps.get(text(reference, "name"), {}), "data").get(text(reference, "key"))
+    return {"name": text(entry, "name"), "value": held} if isinstance(held, str) else entry

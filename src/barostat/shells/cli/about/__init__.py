@@ -1,0 +1,1 @@
+"""Verbs about the tool itself: help, version, completion."""

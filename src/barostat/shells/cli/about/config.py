@@ -1,0 +1,64 @@
+"""`barostat config show`: what is configured for each verb, and where each value comes from."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+EPILOG = """\
+examples:
+  barostat config show                  what is configured, verb by verb, and where it comes from
+  barostat config show plan -o json
+
+~/.config/barostat/config.toml ($XDG_CONFIG_HOME), and .barostat.toml in a repository, which wins:
+
+  namespace = "inference"               for every verb that has --namespace
+  [plan]
+  gpu = "4xL40S"                        for this verb
+
+Every flag has its variable too, which is stronger than both: BAROSTAT_NAMESPACE, BAROSTAT_PLAN_GPU. The command line is strongest. Which
+cluster is spoken to, and what changes it, is not taken from a repository's file.
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "config",
+        help="what is configured in files and the environment, and where it comes from",
+        description="Show the flags that files and the environment set.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    inner = parser.add_subparsers(dest="action", metavar="show", required=True)
+    show = inner.add_parser("show", help="what is configured", description="Every flag that is configured, its value, and its source.")
+    show.add_argument("about", nargs="?", metavar="VERB", help="only what holds for this verb")
+    show.add_argument("-o", "--output", choices=("table", "json"), default="table", help="form (default table)")
+    show.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is configured; answer 0."""
+    from barostat.core.errors import InputError
+    from barostat.shells.cli.configured import files, settings
+    from barostat.shells.cli.main import VERBS, parser
+
+    if arguments.about is not None and arguments.about not in VERBS:
+        raise InputError(f"no verb is called {arguments.about!r}", "config show")
+    asked = [arguments.about] if arguments.about is not None else [verb for verb in VERBS if verb not in ("help", "config")]
+    found = {verb: listed for verb in asked if (listed := settings(verb, parser(verb)))}
+    if arguments.output == "json":
+        import json
+
+        values = [
+            {"verb": verb, "flag": one.flag, "value": one.value, "source": one.source} for verb, listed in found.items() for one in listed
+        ]
+        print(json.dumps({"files": [{"path": str(path), "found": path.is_file()} for path in files()], "settings": values}, indent=2))
+        return 0
+    from barostat.shells.reports.aligned import aligned
+
+    for path in files():
+        print(f"{path}{'' if path.is_file() else ' (not there)'}")
+    rows = [(verb, one.flag, str(one.value), one.source) for verb, listed in found.items() for one in listed]
+    print("\n".join(["", *aligned([("verb", "flag", "value", "from"), *rows])]) if rows else "nothing is configured")
+    return 0

@@ -1,0 +1,54 @@
+"""`barostat version`: this version, the versions of vLLM that it knows, and what becomes of others."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from barostat.shells.reports.json_text import json_text
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "version",
+        help="this version, and the versions of vLLM that it knows",
+        description="Print the version, the versions of vLLM that are known, and what happens on one that is not.",
+        epilog="example: barostat version -o json",
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="form (default table)")
+    parser.set_defaults(run=run)
+
+
+def known() -> dict[str, str]:
+    """The versions, each by what it is of."""
+    from barostat import __version__
+    from barostat.catalog.vllm_flags import NEWEST_READ, OLDEST_READ
+    from barostat.catalog.vllm_versions import DEFAULT_VERSION
+    from barostat.twin.settings import NEWEST, OLDEST
+
+    newest = ".".join(map(str, NEWEST_READ))
+    return {
+        "barostat": __version__,
+        "vllmRead": f"{OLDEST_READ} to {newest}",
+        "vllmSimulated": f"{OLDEST} to {NEWEST}",
+        "vllmAssumed": DEFAULT_VERSION,
+    }
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print them."""
+    versions = known()
+    if arguments.output == "json":
+        from barostat.shells.reports.api_version import API_VERSION
+
+        print(json_text({"apiVersion": API_VERSION, "kind": "Version", **versions}))
+        return 0
+    print(f"barostat {versions['barostat']}")
+    print(f"vLLM read (metrics, log, flags): {versions['vllmRead']}; simulated: {versions['vllmSimulated']}")
+    print(f"assumed where nothing says which (plan, simulate, what-if, tune, twin): {versions['vllmAssumed']}")
+    print(
+        "A newer vLLM is read as the newest known, and the report says so; what it renamed is missing, and what is missing proves nothing."
+    )
+    print("Nothing is sent anywhere: there is no telemetry, and no check for updates.")
+    return 0

@@ -1,0 +1,1 @@
+"""Verbs that reckon: plan and limits."""

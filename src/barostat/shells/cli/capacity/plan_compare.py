@@ -1,0 +1,117 @@
+"""`barostat plan --compare`: several cards or sets of flags in one table."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+from barostat.core.errors import InputError
+from barostat.core.limits import API_VERSION
+from barostat.core.units import GIB
+from barostat.judge.sizing.answer import CapacityAnswer
+from barostat.shells.cli.capacity import plan_inputs
+from barostat.shells.cli.capacity.plan_arguments import add_arguments
+from barostat.shells.cli.capacity.prices import prices_of
+from barostat.shells.reports.aligned import aligned
+from barostat.shells.reports.capacity.plan_views import document
+from barostat.shells.reports.json_text import json_text
+
+
+class _Words(argparse.ArgumentParser):
+    """A parser that complains as we do."""
+
+    def error(self, message: str) -> Any:
+        """Raise instead of ending the process."""
+        raise InputError(message, "--compare")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Plan every alternative; 0 if at least one fits, 1 if none does."""
+    if arguments.output not in ("table", "json", "md", "html"):
+        raise InputError(f"a comparison comes as table, json, md or html, not as {arguments.output}", "--compare")
+    prices = prices_of(arguments.price)
+    rows: list[tuple[str, dict[str, Any] | None, str]] = []
+    answers: list[tuple[str, CapacityAnswer | None, str]] = []
+    alternatives = [part.strip() for text in arguments.compare for part in parts_of(text) if part.strip()]
+    if arguments.gpu:
+        alternatives.insert(0, arguments.gpu)
+    if not alternatives:
+        raise InputError("names no card and no flags; write it such as H100,MI300X", "--compare")
+    for text in dict.fromkeys(alternatives):
+        try:
+            answer = plan_inputs.answer(plan_inputs.asked(alternative(arguments, text)))
+            rows.append((text, document(answer), ""))
+            answers.append((text, answer, ""))
+        except InputError as error:
+            rows.append((text, None, str(error)))
+            answers.append((text, None, str(error)))
+    if arguments.output == "json":
+        plans = [{"alternative": text, **(made or {"error": why})} for text, made, why in rows]
+        print(json_text({"apiVersion": API_VERSION, "kind": "CapacityComparison", "plans": plans}))
+    elif arguments.output == "html":
+        from barostat.shells.reports.capacity.page import comparison_html
+
+        print(comparison_html(_model(answers), answers, _cells(rows, prices)), end="")
+    else:
+        print(_table(rows, prices, markdown=arguments.output == "md"))
+    if all(made is None for _, made, _ in rows):
+        return 2
+    return 0 if arguments.exit_zero or any(made is not None and made["fits"] for _, made, _ in rows) else 1
+
+
+def parts_of(text: str) -> list[str]:
+    """`H100,L40S` as two; a text with JSON or quotes in it is one."""
+    return [text] if any(mark in text for mark in "{'\"") else text.split(",")
+
+
+def alternative(arguments: argparse.Namespace, text: str) -> argparse.Namespace:
+    """The same question with this card and these flags in place of the given ones."""
+    parser = _Words(add_help=False, allow_abbrev=False)
+    add_arguments(parser)
+    words = shlex.split(text)
+    if words and not words[0].startswith("-"):
+        card = []
+        while words and not words[0].startswith("-"):
+            card.append(words.pop(0))
+        words = ["--gpu", " ".join(card), *words]
+    base = {name: value for name, value in vars(arguments).items() if name not in ("compare", "run", "verb")}
+    changed = parser.parse_args(words)
+    untouched = parser.parse_args([])
+    base |= {name: value for name, value in vars(changed).items() if value != getattr(untouched, name)}
+    return argparse.Namespace(**{**base, "compare": None})
+
+
+def _model(answers: list[tuple[str, CapacityAnswer | None, str]]) -> str:
+    return next((answer.plan.request.model_name for _, answer, _ in answers if answer is not None), "the model")
+
+
+def _cells(rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float]) -> list[tuple[str, ...]]:
+    """The table as cells, the heading first; with the cost of an hour where prices are known."""
+    head = ("alternative", "GPUs", "weights GiB", "KV GiB", "tokens", "concurrency", "starts", "max seqs")
+    body: list[tuple[str, ...]] = []
+    for text, made, why in rows:
+        if made is None:
+            body.append((text, "", "", "", "", "", why, ""))
+            continue
+        body.append((
+            text, str(made["gpus"]), f"{made['weightsBytesPerGpu'] / GIB:.1f}", _kv(made["availableKvBytesPerGpu"]),
+            f"{made['kvCacheTokens']:,}", f"{made['maxConcurrency']:.2f}x" if made["maxConcurrency"] is not None else "-",
+            "yes" if made["fits"] else "no", str(made["limits"].get("engine", {}).get("maxNumSeqs", "-")),
+        ))  # fmt: skip
+    if not prices:
+        return [head, *body]
+    costs = [f"{made['gpus'] * price:,.2f}" if made is not None and (price := prices.get(made["gpu"])) else "-" for _, made, _ in rows]
+    return [(*row[:2], cost, *row[2:]) for row, cost in zip((head, *body), ("per hour", *costs), strict=True)]
+
+
+def _kv(size_bytes: int) -> str:
+    """The memory left for the cache, or what is short."""
+    return f"{size_bytes / GIB:.1f}" if size_bytes >= 0 else f"{-size_bytes / GIB:.1f} short"
+
+
+def _table(rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float], *, markdown: bool) -> str:
+    head, *body = _cells(rows, prices)
+    if markdown:
+        return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *body))
+    return "\n".join(aligned((head, *body), right=range(1, 6)))

@@ -1,0 +1,101 @@
+"""`barostat plan MODEL --for '10/s input=2000 output=300'`: which cards, how many, at what cost, with the twin's forecast for each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+
+from barostat.catalog.asked_cards import asked_cards
+from barostat.core.errors import InputError
+from barostat.judge.provisioning.choice import choose
+from barostat.judge.provisioning.need import Need, parse_need
+from barostat.judge.provisioning.offers import Offer, offer
+from barostat.judge.sizing.plan import CapacityPlan, plan
+from barostat.shells.cli.capacity import plan_inputs
+from barostat.shells.cli.capacity.plan_compare import alternative, parts_of
+from barostat.shells.cli.capacity.prices import prices_of
+from barostat.shells.reports.capacity import offers as shown
+
+USUAL_CARDS = ("L4", "L40S", "A100", "H100", "H200", "B200", "MI300X")
+"""What is weighed where no card is named: those that clouds rent out."""
+_TP = (1, 2, 4, 8)
+_FORMS = ("table", "json", "md", "html")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Try every card, print them ranked; 0 if one meets the need, 1 if none does."""
+    if arguments.output not in _FORMS:
+        raise InputError(f"the answer comes as {', '.join(_FORMS)}, not as {arguments.output}", f"--for -o {arguments.output}")
+    need = parse_need(arguments.need, arguments.slo)
+    prices = prices_of(arguments.price)
+    named = [part.strip() for text in arguments.compare or () for part in parts_of(text) if part.strip()]
+    named = ([part.strip() for part in arguments.gpu.split(",") if part.strip()] if arguments.gpu else []) + named
+    if not named:
+        print(f"barostat: no card is named, so those that clouds rent out are weighed: {', '.join(USUAL_CARDS)} (--gpu)", file=sys.stderr)
+    found: list[Offer] = []
+    for text in dict.fromkeys(named or USUAL_CARDS):
+        found += _offers(arguments, text, need, prices, alone=len(named) == 1)
+    model = next((one.plan.request.model_name for one in found if one.plan is not None), arguments.model or "the model")
+    version = next((str(one.plan.request.version) for one in found if one.plan is not None), "")
+    answer = shown.Answer(model, version, need, choose(found))
+    match arguments.output:
+        case "json":
+            print(json.dumps(shown.document(answer), indent=2, ensure_ascii=False))
+        case "md":
+            print(shown.markdown(answer))
+        case "html":
+            print(shown.page_of(answer), end="")
+        case _:
+            print(shown.table(answer))
+    return 0 if answer.choice.chosen is not None or arguments.exit_zero else 1
+
+
+def _offers(arguments: argparse.Namespace, text: str, need: Need, prices: dict[str, float], *, alone: bool) -> Iterator[Offer]:
+    """The offers of one card: one for each way of spreading the model that starts, or why there is none."""
+    refused: list[Offer] = []
+    some = False
+    for name, made, machine in _plans(arguments, text, need, alone=alone):
+        print(f"barostat: trying {name} on the twin", file=sys.stderr)
+        if isinstance(made, str):
+            refused.append(Offer(name, refused=made))
+            continue
+        one = offer(name, made, need, _price(made, text, prices), machine)
+        if one.plan is not None and not one.plan.fits:
+            refused.append(one)
+            continue
+        some = True
+        yield one
+    if not some:
+        yield from refused[-1:]
+
+
+def _plans(arguments: argparse.Namespace, text: str, need: Need, *, alone: bool) -> Iterator[tuple[str, CapacityPlan | str, int]]:
+    """Name, plan and cards of a machine for each way of spreading the model over this card; a sentence where the engine refuses it."""
+    changed = alternative(arguments, text)
+    cards = asked_cards(changed.gpu or "")
+    machine = 1 if cards is None or cards.count is None else cards.count
+    plain = text
+    if cards is not None and cards.count is not None:
+        plain = text.replace(changed.gpu, cards.card.name)
+        changed.gpu = cards.card.name
+    given = changed.tp is not None or changed.pp is not None
+    for size in (None,) if given else [size for size in _TP if machine == 1 or size <= machine]:
+        changed.tp = str(size) if size is not None else changed.tp
+        name = plain if size in (None, 1) else f"{plain} --tp {size}"
+        try:
+            made = plan(plan_inputs.asked(changed).request)
+            if made.available.value > 0 and not made.fits and changed.max_model_len is None:
+                shorter = argparse.Namespace(**{**vars(changed), "max_model_len": str(need.longest_tokens)})
+                name, made = f"{name} --max-model-len {need.longest_tokens}", plan(plan_inputs.asked(shorter).request)
+            yield name, made, machine
+        except InputError as error:
+            if alone and size in (None, 1):
+                raise
+            yield name, str(error), machine
+
+
+def _price(made: CapacityPlan, text: str, prices: dict[str, float]) -> float | None:
+    card = made.request.card
+    return prices.get(card.name if card is not None else text)

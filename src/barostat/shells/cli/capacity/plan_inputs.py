@@ -1,0 +1,243 @@
+"""The plan's arguments -> a request, and the request -> everything a view shows."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from barostat.catalog.asked_cards import AskedCards, asked_cards, nearest_cards
+from barostat.catalog.cards import find_card
+from barostat.catalog.vllm_versions import DEFAULT_VERSION
+from barostat.core.config import EngineConfig
+from barostat.core.errors import InputError
+from barostat.core.units import GIB
+from barostat.core.version import EngineVersion, parse_version
+from barostat.core.whole_number import whole_number
+from barostat.core.window import Window
+from barostat.engines.vllm.command_line import words as command_line
+from barostat.engines.vllm.command_line.config import read_value, resolve
+from barostat.engines.vllm.command_line.refused import refused_arguments
+from barostat.io.input_files.model_files import FoundModel, open_model
+from barostat.judge.sizing.answer import CapacityAnswer, answered
+from barostat.judge.sizing.measured_pool import declared_of, measured_of, traffic_of_window
+from barostat.judge.sizing.plan import PlanRequest
+from barostat.judge.sizing.request_shape import Traffic, traffic_from_quantiles, traffic_of
+from barostat.judge.sizing.speculation import named_drafter
+from barostat.kv.architecture import Architecture
+from barostat.kv.read_architecture import read_architecture
+from barostat.shells.cli.capacity.plan_arguments import PASSED
+
+MOST_SHOWN = 40
+_PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for. `notes`: sentences for a person, to stderr. `refused`: what vLLM's parser would not take, a sentence each."""
+
+    request: PlanRequest
+    traffic: Traffic | None
+    headroom_ratio: float
+    notes: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def asked(arguments: argparse.Namespace) -> Asked:
+    """The request that these arguments make.
+
+    Errors: InputError for what is missing, unknown or contradictory.
+    """
+    line = command_line.parse(arguments.command, {}) if arguments.command else None
+    window, seen_card = _window(arguments) if arguments.source else (None, None)
+    named = arguments.model_config or arguments.model or (line.model if line is not None else None) or _model_of(window)
+    if named is None:
+        raise InputError("which model? give --model NAME, --model-config FILE, or vLLM's command line after --", "plan")
+    found = open_model(named)
+    version, assumed = _version(arguments, window)
+    is_cpu = (arguments.gpu or "").lower() == "cpu" or arguments.cpu_kvcache_space_gib is not None or "+cpu" in str(version)
+    environment = {"VLLM_CPU_KVCACHE_SPACE": str(int(arguments.cpu_kvcache_space_gib or 4))} if is_cpu else {}
+    given = [*arguments.command, *_flags(arguments)] if line is not None else ["vllm", "serve", *_flags(arguments)]
+    cards = None if is_cpu or not arguments.gpu else _cards(arguments.gpu, _parallel(given, environment))
+    card = find_card(seen_card or "") if cards is None and not is_cpu else cards.card if cards is not None else None
+    if cards is not None and cards.count is not None and _parallel(given, environment) is None:
+        given += ["--tensor-parallel-size", str(cards.count)]
+    memory = arguments.gpu_memory_gib
+    own = resolve(
+        args=given, env=environment, version=version, gpu="cpu" if is_cpu else card.name if card else arguments.gpu,
+        gpu_memory_gib=memory or (card.memory_bytes[0] / GIB if card else None),
+    )  # fmt: skip
+    config = own if window is None else _over(own, declared_of(window.config))
+    model = read_architecture(found.config, found.source)
+    drafter = _drafter(arguments.draft_model_config, named_drafter(config))
+    request = PlanRequest(
+        model=model,
+        model_name=found.name,
+        version=version,
+        config=config,
+        card=card,
+        memory_bytes=_bytes(memory, "--gpu-memory-gib"),
+        available_kv_bytes=_bytes(arguments.available_kv_gib, "--available-kv-gib")
+        or _bytes(arguments.cpu_kvcache_space_gib, "--cpu-kvcache-space-gib"),
+        weights_bytes=_bytes(arguments.weights_gib, "--weights-gib") or _weights(found, config),
+        is_cpu=is_cpu,
+        measured=measured_of(window) if window is not None else None,
+        version_assumed=assumed,
+        drafter=drafter,
+    )
+    traffic, notes = _traffic(arguments, window)
+    if window is not None and request.measured is None:
+        notes.append("the engine reports no pool (before 0.8, or no log of its start): reckoned instead")
+    refused = tuple(found.because for found in refused_arguments(line, version) if found.sure) if line is not None else ()
+    return Asked(request, traffic, _headroom(arguments.headroom), tuple(notes), refused)
+
+
+def answer(question: Asked) -> CapacityAnswer:
+    """The plan and what follows from it.
+
+    Errors: InputError as `plan`.
+    """
+    return answered(question.request, question.traffic, question.headroom_ratio, question.refused)
+
+
+def _drafter(given: str | None, named: str) -> Architecture | None:
+    """The drafter's architecture: of the file that was given, or of the model that --speculative-config names where it is at hand."""
+    try:
+        found = open_model(given or named) if given or named else None
+    except InputError:
+        if given:
+            raise
+        return None
+    return None if found is None else read_architecture(found.config.get("transformer_layer_config", found.config), found.source)
+
+
+def _flags(arguments: argparse.Namespace) -> list[str]:
+    """Our flags as vLLM's.
+
+    Errors: InputError for what is no number where the engine wants one.
+    """
+    for ours, theirs in PASSED.items():
+        value = getattr(arguments, ours)
+        if value is not None and read_value(theirs.replace("-", "_"), str(value)) is None:
+            shown = str(value) if len(str(value)) <= MOST_SHOWN else f"{str(value)[:MOST_SHOWN]}… ({len(str(value)):,} characters)"
+            raise InputError(f"{shown} is no number that an engine can have", f"--{ours.replace('_', '-')}")
+    words = [
+        word for ours, theirs in PASSED.items() if (value := getattr(arguments, ours)) is not None for word in (f"--{theirs}", str(value))
+    ]
+    if arguments.enforce_eager:
+        words.append("--enforce-eager")
+    if arguments.disable_hybrid_kv_cache_manager:
+        words.append("--disable-hybrid-kv-cache-manager")
+    switches = ((name, getattr(arguments, name)) for name in ("async_scheduling", "enable_prefix_caching"))
+    return words + [f"--{'' if value else 'no-'}{name.replace('_', '-')}" for name, value in switches if value is not None]
+
+
+def _over(own: EngineConfig, seen: EngineConfig) -> EngineConfig:
+    """The engine's settings, with what was given here on top."""
+    given = {name: value for name, value in own.values.items() if value.provenance in ("flag", "environment")}
+    defaults = {name: value for name, value in own.values.items() if name not in given}
+    return EngineConfig({**defaults, **seen.values, **given}, (*seen.problems, *own.problems))
+
+
+def _cards(name: str, parallel: int | None) -> AskedCards:
+    """The card, and how many of them one engine takes.
+
+    Errors: InputError for a name that is no card's, and for a count that contradicts the parallel sizes.
+    """
+    found = asked_cards(name)
+    if found is None:
+        nearest = nearest_cards(name)
+        hint = f"did you mean {' or '.join(nearest)}" if nearest else "`--gpu list` shows all"
+        raise InputError(f"no card of the catalogue goes by this name; {hint}; or give --gpu-memory-gib", f"--gpu {name}")
+    if found.count is not None and parallel is not None and found.count != parallel:
+        raise InputError(f"{found.count} cards, and the parallel sizes make {parallel}: say one of the two", f"--gpu {name}")
+    return found
+
+
+def _parallel(words: list[str], environment: Mapping[str, str]) -> int | None:
+    """How many cards the parallel sizes make; None where none is given."""
+    settings = command_line.parse(words, environment).settings
+    sizes = [settings[name].text for name in _PARALLEL if name in settings]
+    return math.prod(found for text in sizes if (found := whole_number(text or "")) is not None) if sizes else None
+
+
+def _version(arguments: argparse.Namespace, window: Window | None) -> tuple[EngineVersion, bool]:
+    text = arguments.engine_version
+    if text is None and window is not None and window.version is not None:
+        return window.version, False
+    found = parse_version(text or DEFAULT_VERSION)
+    if found is None:
+        raise InputError("is no version; three numbers such as 0.32.0 were expected", f"--engine-version {text}")
+    return found, text is None
+
+
+def _bytes(gib: float | None, name: str) -> int | None:
+    if gib is None:
+        return None
+    if not 0 < gib < 1e6:
+        raise InputError(f"{gib} is no amount of memory", name)
+    return int(gib * GIB)
+
+
+def _weights(found: FoundModel, config: EngineConfig) -> int | None:
+    """The checkpoint's own size divided over the GPUs, where its files are there."""
+    if found.weights_bytes is None:
+        return None
+    return int(
+        found.weights_bytes / max(1.0, (config.number("tensor_parallel_size") or 1) * (config.number("pipeline_parallel_size") or 1))
+    )
+
+
+def _headroom(ratio: float) -> float:
+    if not 0 <= ratio < 0.9:
+        raise InputError(f"{ratio} is no share to keep free; 0 to 0.9 was expected", "--headroom")
+    return ratio
+
+
+def _traffic(arguments: argparse.Namespace, window: Window | None) -> tuple[Traffic | None, list[str]]:
+    quantiles = [getattr(arguments, name) for name in ("input_p50", "input_p99", "output_p50", "output_p99")]
+    if arguments.trace:
+        from barostat.io.input_files.traces import read_trace
+
+        arrivals, problems = read_trace(Path(arguments.trace))
+        return traffic_of(arrivals, Path(arguments.trace).name), problems
+    if any(value is not None for value in quantiles):
+        if any(value is None or value < 0 for value in quantiles):
+            raise InputError("all four of --input-p50 --input-p99 --output-p50 --output-p99 are needed, none below 0", "plan")
+        p50_in, p99_in, p50_out, p99_out = quantiles
+        return traffic_from_quantiles((p50_in, p99_in), (p50_out, p99_out), "the given quantiles"), []
+    return (traffic_of_window(window) if window is not None else None), []
+
+
+def _window(arguments: argparse.Namespace) -> tuple[Window, str | None]:
+    """The engine behind a URL, in a cluster or of a bundle, at this instant, and its card's name where that is on record."""
+    from barostat.judge.evidence.assemble import windows
+    from barostat.shells.cli.cluster_flags import wanted
+
+    source: str = arguments.source
+    cluster = wanted(arguments, [source])
+    if cluster is not None:
+        from barostat.io.kubernetes.recording import live
+
+        recording = live.record_pods(cluster, live.Options(for_s=0.0)).recording
+    elif "://" in source:
+        from barostat.io.local_host.recording import Sources, record_engines
+
+        recording = record_engines(Sources((source,)), 0.0, 1.0)
+    else:
+        from barostat.io.bundles import bundle
+
+        recording = bundle.read(Path(source))
+    for replica in recording.replicas:
+        found, _ = windows(recording, replica)
+        for window in found.values():
+            if window.config.values:
+                return window, replica.gpu
+    raise InputError("tells nothing of an engine's configuration", source)
+
+
+def _model_of(window: Window | None) -> str | None:
+    found = window.config.get("model") if window is not None else None
+    return str(found.value) if found is not None else None

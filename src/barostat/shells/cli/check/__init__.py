@@ -1,0 +1,1 @@
+"""The verb that checks manifests before they are merged."""

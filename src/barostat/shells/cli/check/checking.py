@@ -1,0 +1,113 @@
+"""The arguments of a check -> its report: gathered, judged, traced back to what a person edits, cut to what a change brings."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from barostat.catalog.cards import card_names, find_card
+from barostat.core.errors import InputError
+from barostat.core.version import parse_version
+from barostat.io.manifests.gather import Gathered, gather
+from barostat.io.manifests.read import limits_complaints
+from barostat.judge.manifest_check.check import Checked, check
+from barostat.lint.rule import Finding
+from barostat.shells.reports.check.report import CheckReport
+
+
+def refusals(arguments: argparse.Namespace) -> str:
+    """Why these arguments make no sense together, empty where they do."""
+    if not arguments.paths and not arguments.live:
+        return "what is to be checked? files, folders, - for stdin, or --live TARGET"
+    if not arguments.live and (arguments.namespace or arguments.context or arguments.kubeconfig):
+        return "-n, --context and --kubeconfig go with --live"
+    if arguments.live and arguments.fix:
+        return "--fix changes files by what stands in them; --live shows what differs"
+    if (arguments.unsafe or arguments.dry_run) and not arguments.fix:
+        return "--unsafe and --dry-run go with --fix"
+    if arguments.fix and "-" in arguments.paths:
+        return "--fix changes files; what comes from stdin has none"
+    if arguments.paths.count("-") > 1:
+        return "stdin (-) can be read once"
+    if arguments.gpu and find_card(arguments.gpu) is None:
+        return f"--gpu {arguments.gpu}: no card of the catalogue goes by this name; known: {', '.join(card_names())}"
+    if arguments.engine_version and parse_version(arguments.engine_version) is None:
+        return f"--engine-version {arguments.engine_version}: is no version; three numbers such as 0.32.0 were expected"
+    return ""
+
+
+def judged(arguments: argparse.Namespace) -> tuple[Gathered, Checked]:
+    """What was read, and what the rules say of it."""
+    gathered = gather(arguments.paths, render=not arguments.no_render)
+    return gathered, check(
+        gathered.documents,
+        persona=arguments.persona,
+        gpu=arguments.gpu,
+        engine_version=arguments.engine_version,
+        complaints=limits_complaints,
+        today=date.today().isoformat(),
+    )
+
+
+def asked(arguments: argparse.Namespace) -> CheckReport:
+    """The report that these arguments ask for. Errors: InputError for a path that is not there or no revision."""
+    gathered, checked, drifted, alone = (*judged(arguments), [], []) if not arguments.live else _beside_live(arguments)
+    found = [_traced(one, gathered) for one in [*checked.findings, *drifted]]
+    notes = [*gathered.notes, *alone]
+    if arguments.since:
+        found, left_out = _since(found, arguments.since, arguments.paths)
+        if left_out:
+            notes.append(f"{left_out} finding{'s' if left_out > 1 else ''} in lines that were there before {arguments.since} not shown")
+    unique = {(one.rule, one.place.file, one.place.line, one.place.column, one.message): one for one in found}
+    order = sorted(unique.values(), key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule))
+    return CheckReport(
+        tuple(order),
+        tuple((_traced(one, gathered), reason) for one, reason in checked.suppressed),
+        gathered.files,
+        len(checked.scene.engines),
+        checked.hidden,
+        arguments.persona,
+        tuple(gathered.unreadable),
+        tuple(notes),
+    )
+
+
+def _beside_live(arguments: argparse.Namespace) -> tuple[Gathered, Checked, list[Finding], list[str]]:
+    """The files (the live workloads where none is named), judged, and where what runs differs from them."""
+    from barostat.judge.manifest_check.drift import drift
+    from barostat.shells.cli.check.live import live
+
+    running = live(arguments)
+    gathered = gather(arguments.paths, render=not arguments.no_render)
+    if not arguments.paths:
+        gathered.documents += running.documents
+        gathered.files += len(running.documents)
+    options = {"persona": arguments.persona, "gpu": arguments.gpu, "engine_version": arguments.engine_version}
+    checked = check(gathered.documents, complaints=limits_complaints, today=date.today().isoformat(), **options)
+    if not checked.scene.engines:
+        return gathered, checked, [], ["nothing of an engine is declared here that could be held against what runs: name its manifests"]
+    drifted, alone = drift(checked.scene, running.running)
+    return gathered, checked, drifted, alone
+
+
+def _traced(finding: Finding, gathered: Gathered) -> Finding:
+    """The finding where a person edits: of a rendered document the place in its sources, with no edits."""
+    origin = gathered.origins.get(finding.place.file)
+    return finding if origin is None else replace(finding, place=origin.traced(finding.place), edits=())
+
+
+def _since(found: list[Finding], ref: str, paths: list[str]) -> tuple[list[Finding], int]:
+    from barostat.io.manifests.changed_lines import changed_lines
+
+    named = [Path(path) for path in paths if path != "-"]
+    if not named:
+        raise InputError("needs files of a repository, not stdin", "--since")
+    lines = changed_lines(ref, named[0] if named[0].is_dir() else named[0].parent)
+    kept = []
+    for finding in found:
+        touched = lines.get(Path(finding.place.file).resolve())
+        if touched is not None and (not touched or finding.place.line in touched):
+            kept.append(finding)
+    return kept, len(found) - len(kept)

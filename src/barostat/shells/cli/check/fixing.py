@@ -1,0 +1,77 @@
+"""`barostat check --fix`: the edits of the findings made in their files, the diff shown before anything is written.
+
+A file is written only if what it became can still be read and no rule finds an error in it that was not there before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections import Counter
+from pathlib import Path
+
+from barostat.io.manifests.read import document_of, limits_complaints
+from barostat.judge.manifest_check.check import check
+from barostat.lint.document import Document, Edit, edited
+from barostat.shells.cli.check.checking import judged
+
+
+def mend(arguments: argparse.Namespace) -> None:
+    """Show the diff and make the edits; what was left as it is, and why, goes to stderr."""
+    gathered, checked = judged(arguments)
+    rendered = set(gathered.origins)
+    by_file: dict[str, list[Edit]] = {}
+    likely = 0
+    for finding in checked.findings:
+        if not finding.edits or finding.place.file in rendered:
+            continue
+        if finding.safety == "likely" and not arguments.unsafe:
+            likely += 1
+            continue
+        for edit in finding.edits:
+            by_file.setdefault(edit.file, []).append(edit)
+    texts = {document.file: document for document in gathered.documents}
+    for file, edits in sorted(by_file.items()):
+        before = texts[file]
+        after, made = edited(before.text, edits)
+        if not made or after == before.text:
+            continue
+        if why := _worse(before, after, arguments):
+            print(f"barostat: {file} is left as it is: {why}", file=sys.stderr)
+            continue
+        diff = difflib.unified_diff(before.text.splitlines(keepends=True), after.splitlines(keepends=True), file, f"{file} (mended)")
+        print("".join(line if line.endswith("\n") else line + "\n" for line in diff), end="", file=sys.stderr)
+        if not arguments.dry_run:
+            _written(Path(file), after)
+    if likely:
+        more = "one more fix is" if likely == 1 else f"{likely} more fixes are"
+        print(f"barostat: {more} likely and not certain: --fix --unsafe", file=sys.stderr)
+    elif not by_file:
+        print("barostat: no file is changed: no finding has a fix that can be made in its place", file=sys.stderr)
+
+
+def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:
+    """Why the text must not be written, empty where it may."""
+    after = document_of(text, before.file)
+    if after.problem:
+        return after.problem
+    old, new = (_errors(document, arguments) for document in (before, after))
+    return "" if new.total() <= old.total() else f"the edits would bring {', '.join((new - old).keys())}"
+
+
+def _errors(document: Document, arguments: argparse.Namespace) -> Counter[str]:
+    found = check([document], gpu=arguments.gpu, engine_version=arguments.engine_version, complaints=limits_complaints).findings
+    return Counter(one.rule for one in found if one.severity == "error")
+
+
+def _written(path: Path, text: str) -> None:
+    """The file with that text, whole or not at all; its rights as they were."""
+    path = path.resolve()
+    beside = path.with_name(f".{path.name}.barostat")
+    with path.open("rb") as opened:
+        bom = opened.read(3) == b"\xef\xbb\xbf"
+    with beside.open("w", encoding="utf-8-sig" if bom else "utf-8", newline="") as opened:
+        opened.write(text)
+    beside.chmod(path.stat().st_mode & 0o7777)
+    beside.replace(path)

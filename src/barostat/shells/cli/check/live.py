@@ -1,0 +1,79 @@
+"""`barostat check --live TARGET`: the engines that run, read only: what they resolved, and the workloads that declare them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from barostat.core.config import EngineConfig
+from barostat.core.errors import InputError
+from barostat.core.version import EngineVersion
+from barostat.judge.evidence.assemble import windows
+from barostat.judge.evidence.recording import Recording
+from barostat.lint.document import Document
+from barostat.shells.cli.cluster_flags import wanted
+
+_WORKLOADS = ("deployments", "statefulsets", "leaderworkersets")
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """`running`: by replica, its settings and version. `documents`: the workloads as the cluster has them, of a target in a cluster."""
+
+    running: tuple[tuple[str, EngineConfig, EngineVersion | None], ...]
+    documents: tuple[Document, ...]
+
+
+def live(arguments: argparse.Namespace) -> Live:
+    """What runs at the target: a URL, a workload of a cluster, or a recorded bundle.
+
+    Errors: InputError where that tells nothing of an engine; OutsideError where it does not answer.
+    """
+    recording = recording_of(arguments, arguments.live)
+    running = []
+    for replica in recording.replicas:
+        found, _ = windows(recording, replica)
+        for name, window in found.items():
+            shown = f"{replica.name}, engine {name}" if len(found) > 1 else replica.name
+            if window.config.values:
+                running.append((shown, window.config, window.version))
+    if not running:
+        raise InputError("tells nothing of an engine's configuration", f"--live {arguments.live}")
+    return Live(tuple(running), tuple(_documents(recording.kubernetes)))
+
+
+def recording_of(arguments: argparse.Namespace, target: str) -> Recording:
+    """One look at the target: a URL, a workload of a cluster (by the flags that name one), or a recorded bundle.
+
+    Errors: InputError for no such target; OutsideError where it does not answer.
+    """
+    cluster = wanted(arguments, [target])
+    if cluster is not None:
+        from barostat.io.kubernetes.recording import live as cluster_live
+
+        return cluster_live.record_pods(cluster, cluster_live.Options(for_s=0.0)).recording
+    if "://" in target:
+        from barostat.io.local_host.recording import Sources, record_engines
+
+        return record_engines(Sources((target,)), 0.0, 1.0)
+    from barostat.io.bundles import bundle
+
+    return bundle.read(Path(target))
+
+
+def _documents(kubernetes: Mapping[str, Any]) -> list[Document]:
+    import yaml
+
+    from barostat.io.manifests.yaml_tree import read_yaml
+    from barostat.platform.objects import items, name_of
+
+    found = []
+    for kind in _WORKLOADS:
+        for item in items(kubernetes.get(kind)):
+            one = {key: value for key, value in item.items() if key != "status"}
+            file = f"{kind.removesuffix('s')}/{name_of(item)} (live)"
+            found.append(read_yaml(yaml.safe_dump({"apiVersion": "apps/v1", "kind": item.get("kind") or kind[:-1].title(), **one}), file))
+    return found

@@ -1,0 +1,84 @@
+"""`barostat collect`: record what a vLLM shows, redacted, to be diagnosed elsewhere or later."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags
+from barostat.shells.cli.durations import add_interval, parse_duration
+
+EPILOG = """\
+examples:
+  barostat collect http://localhost:8000 --out incident.tar.gz
+  barostat collect http://a:8000 http://b:8000 --for 2m --interval 10s --out incident/
+  barostat collect http://localhost:8000 --log vllm.log --pid 4711 --out incident.tar.gz
+  barostat collect deploy/vllm -n inference --out incident.tar.gz     with logs, events, nodes and rollouts
+  barostat diagnose --bundle incident.tar.gz
+
+Left out or blackened: prompts and answers, tokens, passwords and API keys, variables that are not known to be harmless, callers.
+
+exit codes: 0 written, 2 usage or something is there already, 4 unreachable or not vLLM
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "collect",
+        help="record a bundle, redacted, to be diagnosed elsewhere or later",
+        description="Look at running vLLM engines for a while and write what they show as a bundle, without secrets and prompts.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", nargs="*", metavar="TARGET", help="http://host:8000, or deploy/NAME, sts/NAME, pod/NAME in a cluster")
+    parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help="how long to look (default 30s, 5s with -A)")
+    add_interval(parser)
+    parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up; - or a pipe: what comes in")
+    parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")
+    parser.add_argument("--probe", action="store_true", help="may send one request of one token, to tell a hung engine from an idle one")
+    add_cluster_flags(parser)
+    parser.add_argument("--out", required=True, metavar="PATH", help="where to write it: NAME.tar.gz, or a directory")
+    parser.add_argument("--force", action="store_true", help="replace what is there")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Gather, write, and say what was written and what was left out."""
+    from barostat.shells.cli.diagnose.gathering import piped_log
+
+    with piped_log(arguments):
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    import tempfile
+
+    from barostat.core.errors import InputError
+    from barostat.io.bundles import bundle_writer
+    from barostat.shells.cli.diagnose.gathering import gather
+
+    in_cluster = arguments.selector or arguments.all_namespaces or arguments.namespace
+    if not arguments.target and arguments.log is None and arguments.pid is None and not in_cluster:
+        raise InputError("nothing to look at: give a URL such as http://localhost:8000, deploy/NAME -n NAMESPACE, or a --log FILE")
+    if len(arguments.target) > 1 and (arguments.log is not None or arguments.pid is not None):
+        raise InputError("--log and --pid belong to one engine: give one URL with them")
+    if arguments.for_s is None:
+        arguments.for_s = FLEET_FOR_S if arguments.all_namespaces else FOR_S
+    out = Path(arguments.out)
+    bundle_writer.check(out, force=arguments.force)
+    with tempfile.TemporaryDirectory(prefix="barostat-logs-") as folder:
+        recorded = gather(arguments, Path(folder))
+        recording = recorded.recording
+        counts = bundle_writer.write(recording, out, recorded.logs, force=arguments.force)
+    for problem in recording.problems:
+        print(f"note: {problem}", file=sys.stderr)
+    for right in recording.missing:
+        print(f"note: {right}", file=sys.stderr)
+    held = ", ".join(f"{count} {kind.removesuffix('s') if count == 1 else kind}" for kind, count in counts.items() if kind != "bundle.yaml")
+    print(f"wrote {out}: {held or 'no readings'}", file=sys.stderr)
+    print("left out: prompts and answers, credentials, variables that are not known to be harmless, callers", file=sys.stderr)
+    print(f"next: barostat diagnose --bundle {out}", file=sys.stderr)
+    return 0

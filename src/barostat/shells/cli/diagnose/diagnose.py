@@ -1,0 +1,241 @@
+"""`barostat diagnose`: what is wrong with a vLLM, from its address, in its cluster, or from a recorded bundle."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags
+from barostat.shells.cli.diagnose.past import add_prometheus_flags
+from barostat.shells.cli.durations import add_interval, parse_duration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from barostat.core.diagnosis import ReplicaReport, Report
+    from barostat.core.shown import ShownReport
+    from barostat.judge.diagnosis.diagnose import Examination
+    from barostat.judge.evidence.recording import Recording
+
+FORMATS = ("table", "wide", "json", "yaml", "md", "html")
+
+EPILOG = """\
+examples:
+  barostat diagnose http://localhost:8000
+  barostat diagnose http://a:8000 http://b:8000 --for 1m
+  barostat diagnose http://localhost:8000 --log vllm.log --pid 4711     also reads the log and the processes of a local engine
+  barostat diagnose                                                    what is at hand: a vLLM on port 8000, else the namespace's
+  barostat diagnose --log vllm.log                                     an engine that never came up
+  kubectl logs --previous deploy/vllm | barostat diagnose --log -      why it restarted
+  barostat diagnose http://localhost:8000 --watch -o json              one report a line, every --interval
+  barostat diagnose deploy/vllm -n inference                           every replica, through the API server of the cluster
+  barostat diagnose -l app=vllm -n inference ; barostat diagnose -A    by label; every vLLM pod of the cluster
+  barostat diagnose --bundle incident.tar.gz -o md                     a recorded bundle; --bundle and --log may be left out
+  barostat diagnose --prometheus http://prometheus:9090 --at 02:10     last night, as Prometheus remembers it
+  barostat diagnose http://localhost:8000 -o html > report.html        one page with drawings, to attach to a ticket
+
+where traffic and pace are known, the next steps are tried on a twin of the engine: their order and values, each with its forecast
+(--no-trials without; --watch does so by itself)
+exit codes: 0 healthy, 1 a cause was named or harm is forecast, 2 usage or bad file, 3 cannot tell, 4 unreachable or not vLLM
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "diagnose",
+        help="name what is wrong, with the evidence for it and against the others",
+        description="Look at running vLLM engines, at an address or in a cluster, or at a recorded bundle, and name what is wrong.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "target", nargs="*", metavar="TARGET", help="http://host:8000; deploy/NAME, sts/NAME, pod/NAME in a cluster; a bundle or a log"
+    )
+    parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz")
+    parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help="how long to look (default 30s, 5s with -A)")
+    add_interval(parser)
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="go on until interrupted: a report after every interval, over the last --for (a table: a line, all of it when it changes)",
+    )
+    parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up; - or a pipe: what comes in")
+    parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")
+    parser.add_argument("--probe", action="store_true", help="may send one request of one token, to tell a hung engine from an idle one")
+    parser.add_argument("--no-trials", action="store_true", help="leave the next steps in their usual order: no trials of them on the twin")
+    add_cluster_flags(parser)
+    add_prometheus_flags(parser, selector=False)
+    parser.add_argument("--at", metavar="TIME", help="with --prometheus: the instant to judge at, such as 02:10 or 90m ago (default now)")
+    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="form of the report (default table)")
+    parser.add_argument("--exit-zero", action="store_true", help="exit 0 also when a cause was named (other codes stay)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Gather, judge, print; answer the exit code of the report."""
+    from barostat.shells.cli.diagnose.gathering import piped_log
+    from barostat.shells.cli.diagnose.named_file import take_named_file
+
+    take_named_file(arguments)
+    with piped_log(arguments):
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from barostat.core.errors import InputError
+    from barostat.judge.diagnosis.diagnose import examine
+    from barostat.shells.cli.diagnose.gathering import gather, gather_forever
+
+    if arguments.prometheus is not None:
+        from barostat.shells.cli.diagnose.past import past
+
+        found = examine(past(arguments))
+        _printer(arguments)(found)
+        return _code(found.report, arguments)
+    _check(arguments)
+    show = _printer(arguments)
+    if arguments.bundle is not None:
+        from pathlib import Path
+
+        from barostat.io.bundles import bundle
+
+        found = _examined(bundle.read(Path(arguments.bundle)), arguments)
+        show(found)
+        return _code(found.report, arguments)
+    code = 0
+    if arguments.watch:
+        try:
+            for turn, recording in enumerate(gather_forever(arguments)):
+                if turn == 0 and _is_first_look(recording):
+                    print("one scrape is there; what is wrong is said from the second one on", file=sys.stderr)
+                    continue
+                found = examine(recording)
+                show(found)
+                sys.stdout.flush()
+                code = _code(found.report, arguments)
+        except KeyboardInterrupt:
+            return code
+        return code
+    recording = gather(arguments).recording
+    if not recording.replicas:
+        raise InputError("nothing to look at: give a URL, a --log or a --bundle")
+    found = _examined(recording, arguments)
+    show(found)
+    return _code(found.report, arguments)
+
+
+def _examined(recording: Recording, arguments: argparse.Namespace) -> Examination:
+    """The examination, its next steps tried on the twin unless that is not wanted."""
+    if arguments.no_trials:
+        from barostat.judge.diagnosis.diagnose import examine
+
+        return examine(recording)
+    from barostat.judge.advice.tried_steps import advised
+
+    return advised(recording)
+
+
+def _is_first_look(recording: Recording) -> bool:
+    """True if servers answered, each at most once: what grows or stands still cannot be told yet."""
+    looks = [len(replica.scrapes) for replica in recording.replicas]
+    return any(looks) and max(looks) < 2
+
+
+def default_for_s(arguments: argparse.Namespace) -> float:
+    """How long to look where nobody says: a fleet is answered for while one waits."""
+    return FLEET_FOR_S if arguments.all_namespaces else FOR_S
+
+
+def exit_code(report: Report) -> int:
+    """0 healthy, 1 any other cause or a forecast of harm, 3 unknown, 4 unreachable; of several the first that occurs of 1, 4, 3, 0."""
+    codes = {_replica_code(replica) for replica in report.replicas}
+    return next((code for code in (1, 4, 3, 0) if code in codes), 3)
+
+
+def _replica_code(replica: ReplicaReport) -> int:
+    if replica.diagnosis.cause == "unknown":
+        return 4 if replica.unreachable else 3
+    if replica.diagnosis.cause.startswith("healthy") and replica.forecast.exhaustion_in_s is None:
+        return 0
+    return 1
+
+
+def _code(report: Report, arguments: argparse.Namespace) -> int:
+    code = exit_code(report)
+    return 0 if code == 1 and arguments.exit_zero else code
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from barostat.core.errors import InputError
+
+    if arguments.at is not None:
+        raise InputError("is an instant of the past: it goes with --prometheus URL", "--at")
+    if arguments.for_s is None:
+        arguments.for_s = default_for_s(arguments)
+    cluster = bool(arguments.selector or arguments.all_namespaces or arguments.namespace or arguments.context or arguments.kubeconfig)
+    live = bool(arguments.target) or arguments.log is not None or arguments.pid is not None or cluster
+    if arguments.bundle is not None and (live or arguments.watch or arguments.probe):
+        raise InputError("--bundle is a recording: it goes with no target, --log, --pid, --probe or --watch")
+    if arguments.bundle is None and not live:
+        from barostat.shells.cli.diagnose.at_hand import fill_in
+
+        fill_in(arguments)
+    if arguments.output == "html" and arguments.watch:
+        raise InputError("-o html is one page: it goes without --watch")
+    if len(arguments.target) > 1 and (arguments.log is not None or arguments.pid is not None):
+        raise InputError("--log and --pid belong to one engine: give one URL with them")
+
+
+def _printer(arguments: argparse.Namespace) -> Callable[[Examination], None]:
+    if arguments.output == "html":
+        return _print_page
+    if arguments.watch and arguments.output in ("table", "wide"):
+        from barostat.shells.reports.diagnosis.watched import Watched
+
+        return Watched(_console(), wide=arguments.output == "wide").show
+    show = _text_printer(arguments)
+    return lambda found: show(found.report)
+
+
+def _print_page(found: Examination) -> None:
+    from barostat.shells.reports.diagnosis.page import report_html
+
+    print(report_html(found.report, found.shown), end="")
+
+
+def _text_printer(arguments: argparse.Namespace) -> Callable[[ShownReport], None]:
+    from barostat.shells.reports.diagnosis.data import report_json
+    from barostat.shells.reports.json_text import finite, json_text
+
+    output = arguments.output
+    if output == "json":
+        indent = None if arguments.watch else 2
+        return lambda report: print(json_text(report_json(report), indent))
+    if output == "yaml":
+        import yaml
+
+        start = "---\n" if arguments.watch else ""
+        return lambda report: print(
+            start + yaml.safe_dump(finite(report_json(report)), sort_keys=False, allow_unicode=True, width=120), end=""
+        )
+    if output == "md":
+        from barostat.shells.reports.diagnosis.markdown import report_markdown
+
+        return lambda report: print(report_markdown(report), end="")
+    from barostat.shells.reports.diagnosis.text import print_report
+
+    console = _console()
+    return lambda report: print_report(report, console, wide=output == "wide")
+
+
+def _console() -> Console:
+    """What is written as a person reads it; without padding where it is no terminal. It heeds NO_COLOR."""
+    from rich.console import Console
+
+    from barostat.shells.cli.gated_streams import own
+    from barostat.shells.reports.aligned import Unpadded
+
+    return Console(file=cast("TextIO", Unpadded(own(sys.stdout))), highlight=False, markup=False, emoji=False, soft_wrap=False)

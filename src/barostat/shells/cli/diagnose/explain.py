@@ -1,0 +1,62 @@
+"""`barostat explain NAME`: the page of a cause, a symptom, a lever, an alert or a rule of `barostat check`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from barostat.shells.reports.json_text import json_text
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "explain",
+        help="what a cause, a symptom or a lever means, what proves it, what does not, what to do",
+        description="Print the page of a cause, a symptom, a lever (what a diagnosis proposes), an alert of `barostat rules` or a rule of "
+        "`barostat check`.",
+        epilog="example: barostat explain kv-preemption-thrash",
+    )
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a cause, a symptom, a lever, an alert or a rule; without it, the list of all"
+    )
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="form (default text)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the page, or the list of names."""
+    from barostat.core.errors import InputError
+    from barostat.shells.reports.rule_pages import nearest, pages
+
+    known = pages()
+    if arguments.name is None and arguments.output == "json":
+        _print_json("RulePages", pages=[{"name": page.name, "kind": page.kind, "title": page.title} for page in known.values()])
+        return 0
+    if arguments.name is None:
+        for kind in ("cause", "symptom", "lever", "alert", "rule"):
+            print(f"{kind}s:")
+            for listed in known.values():
+                if listed.kind == kind:
+                    print(f"  {listed.name:28} {listed.title}")
+        return 0
+    asked = arguments.name.strip().lower().replace("_", "-")
+    name = next((one for one in known if one.lower() == asked), asked)
+    if name not in known:
+        close = nearest(name, known)
+        hint = f"did you mean {' or '.join(close)}?" if close else "`barostat explain` lists the names"
+        raise InputError(f"no cause, symptom, lever, alert or rule is named {arguments.name!r}; {hint}")
+    page = known[name]
+    if arguments.output == "json":
+        _print_json("RulePage", name=page.name, rule=page.kind, title=page.title, text=page.text)
+        return 0
+    sys.stdout.write(f"{page.name} ({page.kind}): {page.title}\n\n{page.text}\n")
+    return 0
+
+
+def _print_json(kind: str, **fields: Any) -> None:
+
+    from barostat.shells.reports.api_version import API_VERSION
+
+    print(json_text({"apiVersion": API_VERSION, "kind": kind, **fields}))

@@ -1,0 +1,54 @@
+"""A recording that is named as a target, as a hand types it: `barostat diagnose incident.tar.gz`, `./vllm.log`, a folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+RECORDINGS = (".tar.gz", ".tgz", ".tar", ".log", ".txt")
+"""Names that end so are files, whether they are there or not: no host is called that."""
+_IN_BUNDLES = (".prom", ".csv", ".json", ".yaml", ".yml")
+
+
+def ends_as_recording(word: str) -> bool:
+    """True for a name that ends as bundles and logs do, and is no URL."""
+    return "://" not in word and word.lower().endswith(RECORDINGS)
+
+
+def take_named_file(arguments: argparse.Namespace) -> None:
+    """A lone target that is a file or a folder becomes `--bundle` or, if it is a log, `--log`; all else is left as it is."""
+    given = arguments.target
+    if len(given) != 1 or (arguments.bundle, arguments.log, arguments.pid, arguments.prometheus) != (None,) * 4:
+        return
+    word = given[0]
+    if not (ends_as_recording(word) or word.startswith((".", "/")) or _is_there(word)):
+        return
+    arguments.target = []
+    if _is_bundle(Path(word)):
+        arguments.bundle = word
+    else:
+        arguments.log = word
+
+
+def _is_there(word: str) -> bool:
+    """True for a file or folder of that name which could not be meant as an address or a workload."""
+    from barostat.io.kubernetes.recording.target import is_workload
+
+    try:
+        return not word.removeprefix(":").isdecimal() and "://" not in word and not is_workload(word) and Path(word).exists()
+    except OSError:
+        return False
+
+
+def _is_bundle(path: Path) -> bool:
+    """True for a folder, an archive, a loose file of a bundle that is no log, and for what is not there, unless its name says log."""
+    from barostat.io.bundles.archive import Truncated, is_archive
+
+    if path.name.lower().endswith(_IN_BUNDLES) or path.is_dir():
+        return True
+    try:
+        if not path.exists():
+            return not path.name.lower().endswith((".log", ".txt"))
+        return path.is_file() and is_archive(path)
+    except (OSError, Truncated):
+        return False

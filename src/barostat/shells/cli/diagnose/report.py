@@ -1,0 +1,83 @@
+"""`barostat report`: the capacity review of weeks, and the post-mortem of a range of hours, from what Prometheus remembers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.diagnose.past import add_prometheus_flags
+from barostat.shells.cli.durations import past_span
+
+if TYPE_CHECKING:
+    from barostat.shells.reports.review.words import Told
+
+SINCE_S = 30 * 86_400.0
+
+EPILOG = """\
+examples:
+  barostat report --prometheus http://prometheus:9090                        the capacity review of the last 30 days
+  barostat report --prometheus http://prometheus:9090 --since 90d -o html > review.html
+  barostat report deploy/vllm -n inference --prometheus http://prometheus:9090 --cards-per-replica 2
+  barostat report --prometheus http://prometheus:9090 --from 02:00 --to 04:00   what happened last night
+  barostat report --prometheus https://mimir/prometheus --prometheus-tenant team --prometheus-auth token.txt -l 'namespace="inference"'
+
+exit codes: 0 it fits, or nothing happened; 1 it does not fit, or something was in trouble; 2 usage; 3 cannot tell; 4 the outside failed
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "report",
+        help="what Prometheus remembers: the capacity review of weeks, or the post-mortem of some hours",
+        description="From Prometheus' memory: what the fleet has and traffic asks, and when it will not fit; or, with --from and --to, "
+        "what happened in that time, cause by cause.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", nargs="*", metavar="TARGET", help="deploy/NAME, sts/NAME, pod/NAME: by the names of its pods")
+    parser.add_argument("-n", "--namespace", metavar="NS", help="only series of that namespace")
+    parser.add_argument("--since", dest="since_s", type=past_span, metavar="TIME", help="review: how far back (default 30d)")
+    parser.add_argument("--from", dest="from_at", metavar="TIME", help="post-mortem: its beginning, such as 02:00 or 2026-11-23T02:00Z")
+    parser.add_argument("--to", dest="to_at", metavar="TIME", help="post-mortem: its end (default now)")
+    parser.add_argument("--cards-per-replica", type=float, metavar="N", help="review: cards that a replica takes, where nothing tells it")
+    add_prometheus_flags(parser)
+    parser.add_argument("-o", "--output", choices=("md", "html", "json"), default="md", help="form of the report (default md)")
+    parser.add_argument("--exit-zero", action="store_true", help="exit 0 also where 1 would be said")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask, judge, print; answer the exit code."""
+    from barostat.core.errors import InputError
+    from barostat.io.prometheus.selector import matchers
+
+    if arguments.prometheus is None:
+        raise InputError("is where the past is kept: give it as --prometheus http://prometheus:9090", "--prometheus")
+    if arguments.cards_per_replica is not None and arguments.cards_per_replica <= 0:
+        raise InputError("is a number above 0", "--cards-per-replica")
+    chosen = matchers(arguments.selector or "", arguments.namespace or "", arguments.target)
+    now = time.time()
+    if arguments.from_at is None and arguments.to_at is None:
+        from barostat.shells.cli.diagnose.report_review import reviewed
+
+        return _print(arguments, *reviewed(arguments, chosen, arguments.since_s or SINCE_S, now))
+    if arguments.since_s is not None:
+        raise InputError("is the review's; a post-mortem has --from and --to", "--since")
+    from barostat.shells.cli.diagnose.report_past import past_of, span_of
+
+    return _print(arguments, *past_of(arguments, chosen, *span_of(arguments, now)))
+
+
+def _print(arguments: argparse.Namespace, told: Told, document: dict[str, Any]) -> int:
+    from barostat.shells.reports.review.words import as_html, as_markdown
+
+    if arguments.output == "json":
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        sys.stdout.write(as_html(told) if arguments.output == "html" else as_markdown(told))
+    code = {"critical": 1, "warning": 1, "info": 3}.get(told.severity, 0)
+    return 0 if code == 1 and arguments.exit_zero else code

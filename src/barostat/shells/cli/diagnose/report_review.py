@@ -1,0 +1,81 @@
+"""The capacity review: weeks of sums over the fleet, and one diagnosis, of the instant that was the worst."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from typing import Any
+
+from barostat.core.errors import OutsideError
+from barostat.io.prometheus.client import Prometheus
+from barostat.io.prometheus.history import kept, worst_instant
+from barostat.io.prometheus.recording import Moment, remembered
+from barostat.judge.diagnosis.diagnose import Examination, examine
+from barostat.judge.diagnosis.fleet import badness
+from barostat.judge.evidence.recording import Recording
+from barostat.judge.history.review import Review, review
+from barostat.platform.objects import items
+from barostat.platform.pods import engine_container
+from barostat.shells.cli.diagnose.past import progress, server_of
+from barostat.shells.reports.review.capacity import Fleet, capacity_json, capacity_told
+from barostat.shells.reports.review.words import Told
+
+WINDOW_S = 600.0
+
+
+def reviewed(arguments: argparse.Namespace, matchers: str, since_s: float, now: float) -> tuple[Told, dict[str, Any]]:
+    """The report in its parts, and as data.
+
+    Errors: InputError, OutsideError.
+    """
+    server = Prometheus(server_of(arguments))
+    with progress() as tell:
+        tell("asking for the history")
+        found, fleet = asyncio.run(_asked(server, matchers, since_s, now, arguments.cards_per_replica))
+    target = matchers or server.access.base
+    return capacity_told(found, fleet, target), capacity_json(found, fleet, target)
+
+
+async def _asked(server: Prometheus, matchers: str, since_s: float, now: float, cards: float | None) -> tuple[Review, Fleet]:
+    try:
+        found = review(await kept(server, matchers, since_s, now))
+        worst_at = found.harm.worst_at
+        at = (
+            await worst_instant(server, matchers, worst_at, found.kept.step_s)
+            if worst_at is not None
+            else found.kept.line("replicas")[-1].at
+        )
+        try:
+            recording = await remembered(server, Moment(at, WINDOW_S, matchers))
+        except OutsideError:
+            return found, Fleet(cards_per_replica=cards)  # sums are kept (as recording rules keep them), raw samples no more
+        return found, _fleet(recording, examine(recording), worst_at is not None, at, cards)
+    finally:
+        await server.close()
+
+
+def _fleet(recording: Recording, seen: Examination, harmful: bool, at: float, cards: float | None) -> Fleet:
+    """What the engines tell of themselves at that instant."""
+    windows = [window for by_engine in seen.windows.values() for window in by_engine.values()]
+    pools = [signal.last for window in windows if (signal := window.signals.get("kv_pool_tokens")) is not None]
+    models = {
+        sample.labels["model_name"]
+        for replica in recording.replicas
+        for scrape in replica.scrapes[-1:]
+        for sample in scrape.exposition.named("vllm:num_requests_running")
+        if sample.labels.get("model_name")
+    }
+    counted = [
+        container.gpus
+        for pod in items(recording.kubernetes.get("pods"))
+        if (container := engine_container(pod)) is not None and container.gpus
+    ]
+    worst = max(seen.report.replicas, key=lambda one: badness(one.diagnosis)) if harmful else None
+    return Fleet(
+        sum(pools) / len(pools) if pools else None,
+        cards or (max(counted) if counted else None),
+        tuple(sorted({str(window.version) for window in windows if window.version is not None})),
+        tuple(sorted(models)),
+        worst,
+        at if harmful else None,
+    )

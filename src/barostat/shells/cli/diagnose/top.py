@@ -1,0 +1,111 @@
+"""`barostat top`: the fleet live in the terminal, a row for each replica with what it holds, does, waits for, and what is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.cluster_flags import add_cluster_flags
+from barostat.shells.cli.durations import INTERVAL_S, interval, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from barostat.shells.reports.live.frame import Fleet
+
+WINDOW_S = 30.0
+"""How far back a verdict looks."""
+NEXT_LOOK_S = 1.0
+"""Between the two looks of --once, where no --interval is given."""
+
+EPILOG = """\
+examples:
+  barostat top                                         what is at hand: a vLLM on port 8000, else the namespace's
+  barostat top http://a:8000 http://b:8000             two engines
+  barostat top deploy/vllm -n inference                the replicas of a workload; those that come are taken in
+  barostat top -A --interval 10s                       every vLLM pod of the cluster
+  barostat top deploy/vllm --once                      one frame as plain lines, for a script or a ticket
+  barostat top deploy/vllm | tee pressure.log          no terminal: the rows after every interval, the time in front
+
+keys: q quit, < > or arrows sort, r turn, / filter, up and down choose, space pause, ? help
+
+exit codes: 0, 2 usage, 4 nothing answers, 143 ended by SIGTERM
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "top",
+        help="the fleet live in the terminal: KV, queue, preemptions, latency and verdict of each replica",
+        description="Show running vLLM engines live, one row each, with what is wrong with it and since when.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", nargs="*", metavar="TARGET", help="http://host:8000, or deploy/NAME, sts/NAME, pod/NAME in a cluster")
+    parser.add_argument(
+        "--interval", dest="interval_s", type=interval, metavar="TIME", help=f"time between two looks (default {INTERVAL_S:g}s)"
+    )
+    parser.add_argument(
+        "--for", dest="for_s", type=parse_duration, default=WINDOW_S, metavar="TIME", help="how far back a verdict looks (default 30s)"
+    )
+    parser.add_argument("--once", action="store_true", help="two looks, one frame as plain lines, and out")
+    add_cluster_flags(parser)
+    parser.set_defaults(run=run, log=None, pid=None, bundle=None)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show until told to leave; answer the exit code."""
+    if not (arguments.target or arguments.selector or arguments.all_namespaces or arguments.namespace or arguments.context):
+        from barostat.shells.cli.diagnose.at_hand import fill_in
+
+        fill_in(arguments)
+    if arguments.interval_s is None:
+        arguments.interval_s = NEXT_LOOK_S if arguments.once else INTERVAL_S
+    if arguments.once or not sys.stdout.isatty():
+        return _lines(arguments)
+    from barostat.shells.cli.diagnose.top_screen import show
+
+    return show(arguments, fleets(arguments))
+
+
+def fleets(arguments: argparse.Namespace) -> Iterator[Fleet]:
+    """The fleet after every look; of the first one only what needs no second.
+
+    Errors: as `diagnose --watch`, at the first look.
+    """
+    import time
+
+    from barostat.judge.diagnosis.diagnose import examine
+    from barostat.shells.cli.diagnose.gathering import gather_forever
+    from barostat.shells.reports.live.frame import Fleet
+    from barostat.shells.reports.live.rows import Since
+
+    since = Since()
+    named = [
+        *arguments.target,
+        *([f"-l {arguments.selector}"] if arguments.selector else []),
+        *(["-A"] if arguments.all_namespaces else []),
+    ]
+    target = " ".join(named) + (f" -n {arguments.namespace}" if arguments.namespace else "")
+    for turn, recording in enumerate(gather_forever(arguments)):
+        rows = since.taken(examine(recording), first=turn == 0)
+        yield Fleet(target.strip(), rows, recording.at, time.time(), arguments.interval_s)
+
+
+def _lines(arguments: argparse.Namespace) -> int:
+    """The rows as plain lines after every interval, or once."""
+    from barostat.shells.reports.live.frame import plain
+    from barostat.shells.reports.live.view import View
+
+    try:
+        for turn, fleet in enumerate(fleets(arguments)):
+            if turn == 0:
+                continue
+            print("\n".join(plain(fleet, View(), heading=turn == 1)), flush=True)
+            if arguments.once:
+                break
+    except KeyboardInterrupt:
+        return 0
+    return 0

@@ -1,0 +1,51 @@
+"""Instants as people write them: 02:00, yesterday 02:00, 2026-11-23 02:00, RFC 3339, 90m ago, unix seconds."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from datetime import datetime, timedelta
+
+from barostat.shells.cli.durations import parse_duration
+
+_CLOCK = re.compile(r"(?:(yesterday|today)\s+)?(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_AGO = re.compile(r"(?:-(.+)|(.+?)\s+ago)")
+HINT = "write 02:00, yesterday 02:00, 2026-11-23T02:00Z or 90m ago"
+
+
+def parse_instant(text: str, now: float) -> float:
+    """The instant in unix seconds. A clock time is the last one that has passed, and a time without a zone is this machine's.
+
+    Errors: argparse.ArgumentTypeError for what is no instant, or lies in the future.
+    """
+    given = text.strip()
+    at = _parsed(given, now)
+    if at is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no instant; {HINT}")
+    if at > now + 60:
+        raise argparse.ArgumentTypeError(f"{text!r} lies in the future; {HINT}")
+    return min(at, now)
+
+
+def _parsed(given: str, now: float) -> float | None:
+    if given == "now":
+        return now
+    if re.fullmatch(r"\d{9,10}(\.\d+)?", given):
+        return float(given)
+    if ago := _AGO.fullmatch(given):
+        try:
+            return now - parse_duration(ago[1] or ago[2])
+        except argparse.ArgumentTypeError:
+            return None
+    here = datetime.fromtimestamp(now).astimezone()
+    try:
+        if clock := _CLOCK.fullmatch(given):
+            day, hour, minute, second = clock.groups()
+            at = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
+            if day == "yesterday" or (day is None and at > here):
+                at -= timedelta(days=1)
+            return at.timestamp()
+        found = datetime.fromisoformat(given.replace(" Z", "Z"))
+    except ValueError:
+        return None
+    return (found if found.tzinfo is not None else found.replace(tzinfo=here.tzinfo)).timestamp()

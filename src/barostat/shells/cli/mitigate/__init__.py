@@ -1,0 +1,1 @@
+"""Verbs that change a cluster, or tell what was changed: mitigate, verify, rollback, incident."""

@@ -1,0 +1,37 @@
+"""Yes or no from a person at the terminal: also Ctrl-D and Ctrl-C are answers."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from barostat.shells.cli.everywhere import for_people
+from barostat.shells.cli.mitigate.common_arguments import print_progress
+
+MOST_BYTES = 4096
+
+
+async def asked() -> bool:
+    """What a person at the terminal answers; no where nobody is there, and at the end of the input.
+
+    Waits without a thread: whoever asks can stop waiting, and the program ends.
+    """
+    import asyncio
+
+    if not sys.stdin.isatty():
+        print_progress("nobody is there to answer; --yes answers for this")
+        return False
+    print("carry this out? [y/N] ", end="", file=for_people(), flush=True)
+    answered = asyncio.Event()
+    loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
+    loop.add_reader(terminal, answered.set)
+    try:
+        await answered.wait()
+        answer = os.read(terminal, MOST_BYTES)
+    except OSError:  # the terminal is gone
+        answer = b""
+    finally:
+        loop.remove_reader(terminal)
+    if not answer.endswith(b"\n"):
+        print_progress("")
+    return answer.strip().lower() in (b"y", b"yes")

@@ -1,0 +1,171 @@
+"""What the verbs that change a cluster have in common: the target, the cluster, how they talk, what their ends mean."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from barostat.shells.cli.closed_output import print_or_let_go
+from barostat.shells.cli.durations import INTERVAL_S, add_interval, parse_duration
+
+if TYPE_CHECKING:
+    from barostat.io.mitigation.campaign import Campaign, Ended, GatewayAccess
+    from barostat.remedy.state import State
+
+OK, ROLLED_BACK, CANNOT_TELL, OUTSIDE, REFUSED, STOPPED = 0, 1, 3, 4, 5, 130
+Result = TypeVar("Result")
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """The flags that name a cluster."""
+    group = parser.add_argument_group("the cluster (as kubectl has them)")
+    group.add_argument("-n", "--namespace", metavar="NS", help="namespace of the target (default: that of the context)")
+    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)")
+
+
+def add_gateway(parser: argparse.ArgumentParser) -> None:
+    """How a gateway before the target is reached."""
+    group = parser.add_argument_group("the gateway before it")
+    group.add_argument("--gateway", metavar="URL", help="its admin page, http://host:8081 (default: the pods that say so are found)")
+    group.add_argument("--gateway-token-file", metavar="FILE", help="its --admin-token-file: with it limits are held there at once")
+
+
+def _gateway(arguments: argparse.Namespace) -> GatewayAccess:
+    """Errors: InputError for what is no URL, or a file that holds no token."""
+    from pathlib import Path
+
+    from barostat.io.input_files.secret_file import secret_in
+    from barostat.io.kubernetes.recording.gateway_door import admin_url
+    from barostat.io.mitigation.campaign import GatewayAccess
+
+    url, token = getattr(arguments, "gateway", None), getattr(arguments, "gateway_token_file", None)
+    return GatewayAccess(admin_url(url) if url else "", secret_in(Path(token)) if token else "")
+
+
+def add_look(parser: argparse.ArgumentParser) -> None:
+    """How long to look before judging."""
+    parser.add_argument(
+        "--for",
+        "--window",
+        dest="for_s",
+        type=parse_duration,
+        default=30.0,
+        metavar="TIME",
+        help="how long to look before judging (default 30s)",
+    )
+    add_interval(parser)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """The form of the result."""
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="form of the result (default text)")
+
+
+def deployment(target: str) -> str:
+    """The Deployment's name.
+
+    Errors: InputError for what is no Deployment.
+    """
+    from barostat.core.errors import InputError
+    from barostat.io.kubernetes.client.resources import DEPLOYMENTS
+    from barostat.io.kubernetes.recording.target import parsed
+
+    try:
+        resource, name = parsed(target)
+    except InputError:
+        raise InputError("is no Deployment's name; write deploy/NAME", target) from None
+    if resource is not DEPLOYMENTS:
+        raise InputError("only Deployments are changed by us; `barostat diagnose` tells what to change in other workloads", target)
+    return name
+
+
+def name_in(wanted: str) -> str:
+    """The Deployment's name in deploy/NAME; empty for an incident's id. Errors: InputError for what is neither."""
+    return deployment(wanted) if "/" in wanted else ""
+
+
+def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], Awaitable[Result]]) -> Result:
+    """What the work gives, on that Deployment of the cluster (an empty name: only its namespace is needed)."""
+    import asyncio
+
+    from barostat.core.errors import InputError
+    from barostat.io.clock import SteadyClock
+    from barostat.io.input_files import limits_file
+    from barostat.io.kubernetes.client.cluster import Cluster
+    from barostat.io.kubernetes.client.kubeconfig import find_access
+    from barostat.io.kubernetes.recording.live import Options
+    from barostat.io.mitigation.campaign import Campaign
+    from barostat.io.mitigation.facts import require_namespace
+
+    for_s, interval_s = getattr(arguments, "for_s", None), getattr(arguments, "interval_s", 0.0)
+    if for_s is not None and for_s < interval_s:
+        raise InputError(f"takes at least one interval of {interval_s:g} s: what happens is seen between two looks", "--for")
+    access, gateway = find_access(arguments.kubeconfig, arguments.context), _gateway(arguments)
+    given = getattr(arguments, "limits", None)
+    limits = None
+    if given is not None:
+        from pathlib import Path
+
+        limits = limits_file.load(Path(given))
+
+    async def go() -> Result:
+        cluster = Cluster(access)
+        options = Options(getattr(arguments, "for_s", 30.0), getattr(arguments, "interval_s", INTERVAL_S))
+        try:
+            await require_namespace(cluster, arguments.namespace or access.namespace)
+            namespace = arguments.namespace or access.namespace
+            return await work(Campaign(cluster, namespace, name, options, SteadyClock(), print_progress, limits, gateway=gateway))
+        finally:
+            await cluster.close()
+
+    return asyncio.run(go())
+
+
+def print_progress(text: str) -> None:
+    """A line of progress for a person. A remedy goes on where nobody reads it."""
+    print_or_let_go(text, sys.stderr)
+
+
+def print_result(text: str) -> None:
+    """A line of the result. A remedy goes on, and ends with its own code, where nobody reads it."""
+    print_or_let_go(text, sys.stdout)
+
+
+def print_end(ended: Ended, namespace: str) -> int:
+    """How a run ended is told, with who has the workload again; its exit code."""
+    for told in ended.owners:
+        print_progress(told)
+    print_result(how_it_ended(ended.state, namespace, stopped=ended.stopped))
+    return end_code(ended.state, stopped=ended.stopped)
+
+
+def end_code(state: State, *, stopped: bool) -> int:
+    """0 verified, 1 rolled back, 3 inconclusive or handed over, 5 refused."""
+    if stopped:
+        return STOPPED
+    match state.phase:
+        case "Done":
+            return OK
+        case "RolledBack":
+            return CANNOT_TELL if state.verified == "inconclusive" else ROLLED_BACK
+        case "Refused":
+            return REFUSED
+        case _:
+            return CANNOT_TELL
+
+
+def how_it_ended(state: State, namespace: str, *, stopped: bool) -> str:
+    """A sentence on stdout."""
+    if stopped and not state.revision:
+        return f"{state.plan.id}: stopped before anything was begun"
+    if stopped:
+        verb = f"{state.plan.id} -n {namespace}"
+        return f"{state.plan.id}: stopped in {state.phase}. On: barostat incident resume {verb}; back: barostat incident abort {verb}"
+    if state.superseded:
+        return f"{state.plan.id}: another run goes on with it: {state.why}"
+    words = {"Done": "done", "RolledBack": "taken back", "Refused": "refused", "HandedOff": "handed over to a person"}
+    left = f"; left to undo: {', '.join(type(act).__name__ for act in reversed(state.undo))}" if state.phase == "HandedOff" else ""
+    return f"{state.plan.id}: {words.get(state.phase, state.phase)}: {state.why}{left}"

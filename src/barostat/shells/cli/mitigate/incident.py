@@ -1,0 +1,135 @@
+"""`barostat incident`: what was changed and why, from the record in the cluster; and what was left unfinished, resumed or taken back."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.mitigate.common_arguments import (
+    OK,
+    REFUSED,
+    add_cluster,
+    add_gateway,
+    add_look,
+    print_end,
+    print_progress,
+    print_result,
+    within,
+)
+
+if TYPE_CHECKING:
+    from barostat.io.mitigation.campaign import Campaign
+
+EPILOG = """\
+examples:
+  barostat incident list -n inference
+  barostat incident show vllm-3f9a1c -n inference -o html > postmortem.html
+  barostat incident resume vllm-3f9a1c -n inference        from any machine, also after kill -9
+  barostat incident abort vllm-3f9a1c -n inference         takes back what was begun
+
+exit codes: as of `barostat mitigate`; list and show: 0
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "incident",
+        help="list, show, resume or abort what `mitigate` began",
+        description="Incidents are kept in the cluster, a ConfigMap each, so that any machine can go on with one.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    kinds = parser.add_subparsers(dest="kind", metavar="list|show|resume|abort", required=True)
+    listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")
+    listed.add_argument("-o", "--output", choices=("table", "json"), default="table", help="form (default table)")
+    add_cluster(listed)
+    shown = kinds.add_parser("show", help="one incident: what was planned, measured and done, how it ended")
+    shown.add_argument("id", metavar="ID")
+    shown.add_argument("-o", "--output", choices=("md", "json", "html"), default="md", help="form (default md)")
+    add_cluster(shown)
+    for kind, text in (
+        ("resume", "go on where it stopped, forward or back; of one that ended: hand a paused owner back"),
+        ("abort", "take back what was begun"),
+    ):
+        one = kinds.add_parser(kind, help=text)
+        one.add_argument("id", metavar="ID")
+        add_look(one)
+        add_gateway(one)
+        add_cluster(one)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    match arguments.kind:
+        case "list":
+            return within(arguments, "", lambda campaign: _list(campaign, arguments.output))
+        case "show":
+            return within(arguments, "", lambda campaign: show(campaign, arguments.id, arguments.output))
+        case _:
+            abort = "a person ended it" if arguments.kind == "abort" else ""
+            return within(arguments, "", lambda campaign: go_on(campaign, arguments.id, abort))
+
+
+async def _list(campaign: Campaign, output: str) -> int:
+    from barostat.shells.reports.incident.post_mortem import line, list_json
+
+    states, odd = await campaign.store.every()
+    if output == "json":
+        print(list_json(states, odd))
+        return OK
+    for state in states:
+        print(line(state))
+    for problem in odd:
+        print(f"cannot be read: {problem}")
+    if not states and not odd:
+        print(f"no incident in namespace {campaign.namespace}")
+    return OK
+
+
+async def show(campaign: Campaign, incident: str, output: str) -> int:
+    """Prints the incident with what was measured, as md, json or html, or says why that is missing. Errors: InputError, OutsideError."""
+    from barostat.remedy.history import taken_back_by
+    from barostat.shells.reports.incident.post_mortem import as_html, as_json, as_markdown
+
+    store = campaign.store
+    state, looks, unseen = await store.post_mortem(incident)
+    if output == "json":
+        if unseen:
+            print_progress(unseen)
+        print(as_json(state, looks))
+        return OK
+    states, _ = await store.every(state.plan.target.name)
+    print({"md": as_markdown, "html": as_html}[output](state, looks, unseen, taken_back_by(states, incident)))
+    return OK
+
+
+async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
+    """The exit code of the incident once it has ended, or was stopped. `abort`: why it is taken back; empty to go on.
+
+    Errors: InputError where there is none; OutsideError.
+    """
+    from barostat.core.errors import InputError
+    from barostat.remedy.history import is_open
+
+    try:
+        state, limits = await campaign.store.read(incident)
+    except InputError as error:
+        told = await campaign.owners_back_without_record(incident) if error.where == incident else None
+        if told is None:
+            raise
+        for line in told:
+            print_progress(line)
+        print_result(f"{incident}: it ended before anything was begun")
+        return OK
+    if abort and is_open(state) and state.committed:
+        print_progress(
+            "every replica has proved the change already: it goes on to its end, and can then be taken back with `barostat rollback`"
+        )
+    over = not is_open(state)
+    code = print_end(await campaign.go_on(state, limits, abort=abort), campaign.namespace)
+    if abort and over and state.phase == "Done":
+        print_result(f"nothing is left to abort; what takes it back: barostat rollback {incident} -n {campaign.namespace}")
+        return REFUSED
+    return code

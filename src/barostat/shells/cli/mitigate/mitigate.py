@@ -1,0 +1,219 @@
+"""`barostat mitigate`: end KV-cache pressure in a cluster: one change, proved on one replica before the others get it, or taken back."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.durations import parse_duration
+from barostat.shells.cli.given_once import OnceAction
+from barostat.shells.cli.mitigate.asking import asked
+from barostat.shells.cli.mitigate.common_arguments import (
+    CANNOT_TELL,
+    OK,
+    REFUSED,
+    add_cluster,
+    add_gateway,
+    add_look,
+    add_output,
+    deployment,
+    print_end,
+    print_progress,
+    print_result,
+    within,
+)
+
+if TYPE_CHECKING:
+    from barostat.core.limits import ServingLimits
+    from barostat.io.mitigation.campaign import Campaign
+    from barostat.judge.mitigation.prepared import Prepared
+
+EPILOG = """\
+examples:
+  barostat mitigate deploy/vllm -n inference --dry-run        the plan, the checks, what would be written; nothing is
+  barostat mitigate deploy/vllm -n inference                  the same, then asks
+  barostat mitigate deploy/vllm -n inference --yes            carries that plan out
+  barostat mitigate deploy/vllm -n inference --lever max-num-seqs=48
+  barostat mitigate deploy/vllm -n inference --autonomy act --limits limits.yaml    without a person, within spec.remedy
+  barostat mitigate deploy/vllm -n inference --gateway-token-file token             live, at the gateway before it
+
+Where a gateway stands before it (its pods say so, or --gateway) and its token is given, a limit is held there first: at once, proved, and
+taken back when the load has gone or this program has. Else one replica is replaced by a spare with the change, drained and kept warm until
+the spare has proved the change under load; then the others follow, one at a time. Worse, inconclusive, late or refused: the same steps
+backwards. Ctrl-C stops it; `barostat incident resume` goes on.
+
+exit codes: 0 verified (or nothing to do), 1 taken back, 2 usage, 3 inconclusive or cannot tell, 4 the outside failed, 5 refused
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "mitigate",
+        help="end the pressure on a workload: one change, proved on one replica first, or taken back",
+        description="Diagnose a Deployment, plan one change, check, carry it out one replica at a time, verify, or take it back.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", metavar="TARGET", help="deploy/NAME")
+    parser.add_argument(
+        "--lever",
+        action=OnceAction,
+        default="",
+        metavar="X[=V]",
+        help="this change instead: a flag with its value, or a lever of the diagnosis",
+    )
+    parser.add_argument("--limits", metavar="FILE", help="limits to keep to (default: those that the cluster holds for the target)")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the plan, the checks and what the server would make of it; write nothing"
+    )
+    parser.add_argument("--yes", action="store_true", help="the answer to this one plan")
+    add_output(parser)
+    parser.add_argument("--autonomy", choices=("observe", "recommend", "act"), help="default: that of the limits, else recommend")
+    parser.add_argument(
+        "--pause-owner",
+        action="store_true",
+        help="suspend Argo CD, Flux, KEDA or an HPA for the incident; one that would revert the change stays so until `incident resume`",
+    )
+    parser.add_argument("--in-place", action="store_true", help="without a spare: one replica at a time goes before its successor comes")
+    parser.add_argument(
+        "--sustained",
+        dest="sustained_s",
+        type=parse_duration,
+        default=120.0,
+        metavar="TIME",
+        help="how long it must hold to count (default 2m)",
+    )
+    parser.add_argument(
+        "--drain",
+        dest="drain_s",
+        type=parse_duration,
+        default=300.0,
+        metavar="TIME",
+        help="longest wait for a replica's requests (default 5m)",
+    )
+    add_look(parser)
+    add_gateway(parser)
+    add_cluster(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, plan, ask, carry out; answer how it ended.
+
+    Errors: InputError, OutsideError.
+    """
+    from barostat.core.errors import InputError
+
+    if arguments.yes and (arguments.dry_run or arguments.autonomy == "observe"):
+        raise InputError("it answers for a plan that is carried out, which --dry-run and --autonomy observe do not", "--yes")
+    if arguments.output == "json" and not arguments.dry_run:
+        raise InputError("goes with --dry-run; what was carried out: barostat incident show ID -o json", "-o json")
+    from barostat.judge.mitigation.requested_lever import asked_lever
+
+    name = deployment(arguments.target)
+    if arguments.lever:
+        asked_lever(arguments.lever)
+    return within(arguments, name, lambda campaign: _mitigate(campaign, arguments))
+
+
+async def _mitigate(campaign: Campaign, arguments: argparse.Namespace) -> int:
+    from barostat.io.mitigation.campaign import new_id
+    from barostat.judge.mitigation.planning import Wish
+    from barostat.judge.mitigation.prepared import NothingPrepared
+    from barostat.remedy.plan import Bounds
+    from barostat.shells.reports.incident.plan_json import preview_json
+
+    held = await campaign.held_limits()
+    _same_target(held, campaign.name, arguments)
+    autonomy = arguments.autonomy or (held.spec.remedy.autonomy if held is not None else None) or "recommend"
+    if arguments.yes and autonomy == "observe":
+        print_result("refused: the limits say autonomy observe, which carries nothing out; --autonomy recommend with --yes does")
+        return REFUSED
+    print_progress(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")
+    wish = Wish(
+        new_id(campaign.name),
+        arguments.lever,
+        "act" if autonomy == "act" else "recommend",
+        arguments.in_place,
+        arguments.sustained_s,
+        Bounds(drain_s=arguments.drain_s),
+    )
+    found = await campaign.prepare(wish, held, pause_owners=arguments.pause_owner)
+    for passed in found.passed_over:
+        print_progress(f"passed over: {passed}")
+    if isinstance(found, NothingPrepared):
+        print_result(preview_json(found) if arguments.output == "json" else found.why)
+        return {"healthy": OK, "cannot-tell": CANNOT_TELL, "refused": REFUSED}[found.standing]
+    only_shown = arguments.dry_run or autonomy == "observe"
+    ask = None if autonomy == "act" or arguments.yes else asked
+    if not (found.in_the_way or found.wrong) and (only_shown or (ask is not None and not found.against)):
+        found = await campaign.with_writes(found)
+    if arguments.output == "json":
+        print_result(preview_json(found))
+        return REFUSED if found.against or found.in_the_way else OK
+    if not _shown(found, pause_owner=arguments.pause_owner):
+        return REFUSED
+    if only_shown:
+        if found.against:
+            print_result("would be refused: " + "; ".join(found.against))
+        return REFUSED if found.against else OK
+    if found.plan.edge is not None:
+        print_progress(
+            "this holds the limit until the load has gone: let it run; Ctrl-C leaves it to run out, `barostat incident abort` ends it"
+        )
+    ended = await campaign.carry_out(found, ask)
+    code = print_end(ended, campaign.namespace)
+    if ended.state.phase == "Done" and not ended.stopped:
+        _until_it_is_in_the_source(found, campaign.namespace)
+    return code
+
+
+def _shown(found: Prepared, *, pause_owner: bool) -> bool:
+    """The plan, its checks and what would be written, for a person; False where there is nothing to say yes to."""
+    from barostat.shells.reports.incident.plan_text import checks_text, plan_text, source_text
+
+    if found.in_the_way:
+        without = next((owner for owner in found.in_the_way if owner.switch is None), None)
+        if pause_owner and without is not None:
+            print_result(f"{without.kind} {without.name} has no switch to pause it")
+        print_result(source_text(found.seen, found.plan, found.in_the_way[0]))
+        return False
+    assert found.replica is not None
+    print_result(plan_text(found.plan, found.replica))
+    if found.plan.owners:
+        print_result(f"paused for it: {', '.join(f'{one} ({one.note})' if one.note else str(one) for one in found.plan.owners)}")
+    print_result(checks_text(found.facts, found.plan))
+    if found.wrong:
+        print_result(f"refused: {'; '.join(found.wrong)}")
+        return False
+    for line in found.writes:
+        print_result(line)
+    if found.writes and found.limits:
+        print_result("\nlimits that would be written:\n" + found.limits)
+    return True
+
+
+def _same_target(held: ServingLimits | None, name: str, arguments: argparse.Namespace) -> None:
+    """Errors: InputError for limits that were given and are another workload's."""
+    from barostat.core.errors import InputError
+
+    target = held.spec.target_ref if held is not None and arguments.limits else None
+    if target is not None and (target.kind or "Deployment", target.name or name) != ("Deployment", name):
+        raise InputError(
+            f"its spec.targetRef is {target.kind or 'Deployment'} {target.name}, and deploy/{name} is to be changed", arguments.limits
+        )
+
+
+def _until_it_is_in_the_source(found: Prepared, namespace: str) -> None:
+    """What a person does before an owner that would take the change back has the workload again."""
+    from barostat.shells.reports.incident.plan_text import patch_text
+
+    plan = found.plan
+    stays = {(one.kind, one.namespace, one.name) for one in plan.owners if plan.stays_paused(one)}
+    for owner in found.seen.writers() if stays else ():
+        if owner.switch is not None and (owner.switch.kind, owner.switch.namespace, owner.switch.name) in stays:
+            print_result(f"{owner.kind} {owner.name} stays paused: it would take the change back. Into its source:")
+            print_result(patch_text(found.seen, plan, owner))
+    if stays:
+        print_result(f"hand it back then: barostat incident resume {plan.id} -n {namespace}")

@@ -1,0 +1,123 @@
+"""`barostat gateway`: the limits are enforced where requests come in."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from barostat.gateway.settings import FollowedWorkload
+
+EPILOG = """\
+examples:
+  barostat gateway --limits limits.yaml --upstream http://127.0.0.1:8000
+  barostat gateway --limits limits.yaml --upstream http://a:8000 --upstream http://b:8000 --shadow
+  barostat gateway deploy/vllm -n inference --limits limits.yaml --host 0.0.0.0      its ready pods, followed as they come and go
+  barostat gateway --limits limits.yaml --upstream http://a:8000 --keys keys.txt --tls-cert tls.crt --tls-key tls.key --host 0.0.0.0
+
+A limits file with `request` and `slo` is enough: the size of the KV pool is read from the engine. SIGHUP, or a change of the file, loads
+the limits again; SIGTERM drains. Metrics, probes and the limits in force are on --admin-port.
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "gateway",
+        help="admit requests by what they will hold in the KV cache, in front of one or more engines",
+        description="Enforce a limits file where requests come in: admitted, queued, capped or refused by what each will hold.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--limits", required=True, type=Path, metavar="FILE", help="the limits file")
+    parser.add_argument("target", nargs="?", metavar="deploy/NAME", help="the engines are its pods: ready ones join, those that go drain")
+    parser.add_argument("--upstream", action="append", default=[], metavar="URL", help="an engine instead; may be repeated")
+    parser.add_argument("--shadow", action="store_true", help="refuse, queue and change nothing; count what would be")
+    listening = parser.add_argument_group("listening")
+    listening.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1: this machine only")
+    listening.add_argument("--port", type=int, default=8080, metavar="N", help="default 8080")
+    listening.add_argument("--admin-host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1")
+    listening.add_argument("--admin-port", type=int, default=8081, metavar="N", help="metrics, probes, limits in force (default 8081)")
+    listening.add_argument("--admin-token-file", type=Path, metavar="FILE", help="who has this token may set limits for a while")
+    listening.add_argument("--ext-proc", metavar="HOST:PORT", help="decide for an Envoy as well: its external processor listens here")
+    listening.add_argument("--tls-cert", type=Path, metavar="FILE", help="serve TLS with this certificate chain")
+    listening.add_argument("--tls-key", type=Path, metavar="FILE", help="and this key")
+    shared = parser.add_argument_group("several gateways")
+    shared.add_argument("--shared-budget", metavar="URL", help="the Redis in which they share the engines' budgets: redis://host:6379/0")
+    shared.add_argument("--shared-budget-name", default="barostat", metavar="NAME", help="the same for all that share (default barostat)")
+    keys = parser.add_argument_group("keys")
+    keys.add_argument("--keys", type=Path, metavar="FILE", help="`tenant: key` lines; without it nobody is asked for a key")
+    keys.add_argument("--engine-key-file", type=Path, metavar="FILE", help="the engines' own key, sent in place of the client's")
+    keys.add_argument("--upstream-ca", type=Path, metavar="FILE", help="authorities for https engines (default: the system's)")
+    cluster = parser.add_argument_group("the cluster (as kubectl has them)")
+    cluster.add_argument("-n", "--namespace", metavar="NS", default="", help="namespace of deploy/NAME (default: that of the context)")
+    cluster.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    cluster.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)")
+    bounds = parser.add_argument_group("bounds")
+    bounds.add_argument("--max-body-mib", type=float, default=32.0, metavar="N", help="of one request (default 32)")
+    bounds.add_argument("--drain-timeout", type=float, default=30.0, metavar="S", help="after SIGTERM (default 30)")
+    bounds.add_argument("--engine-timeout", type=float, default=900.0, metavar="S", help="of silence from an engine (default 900)")
+    parser.add_argument("--access-log", metavar="FILE", help="a JSON line per request, without prompts and keys; - for standard error")
+    parser.set_defaults(run=run)
+
+
+def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
+    """The Deployment whose pods are the engines; None where engines are named. Errors: InputError for both, neither, or no Deployment."""
+    from barostat.core.errors import InputError
+    from barostat.gateway.settings import FollowedWorkload
+    from barostat.shells.cli.mitigate.common_arguments import deployment
+
+    if arguments.target is None:
+        if not arguments.upstream:
+            raise InputError("which engines? --upstream URL for each, or deploy/NAME for the pods of a Deployment", "gateway")
+        return None
+    if arguments.upstream:
+        raise InputError("the engines are its pods: leave --upstream out, or the target", arguments.target)
+    if arguments.ext_proc:
+        raise InputError("goes with --upstream: where Envoy picks the engine, name each", "--ext-proc")
+    return FollowedWorkload(deployment(arguments.target), arguments.namespace, arguments.context, arguments.kubeconfig)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve; answer 0 when told to stop."""
+    from barostat.core.errors import InputError
+    from barostat.gateway.bounds import Bounds
+    from barostat.gateway.replica import upstream_address
+    from barostat.gateway.server import serve
+    from barostat.gateway.settings import GatewaySettings
+
+    for name in ("port", "admin_port"):
+        if not 0 < getattr(arguments, name) < 65536:
+            raise InputError("is no port", f"--{name.replace('_', '-')} {getattr(arguments, name)}")
+    for name in ("max_body_mib", "drain_timeout", "engine_timeout"):
+        if not 0 < getattr(arguments, name) < 1e6:
+            raise InputError("must be above 0", f"--{name.replace('_', '-')} {getattr(arguments, name):g}")
+    follow = _followed(arguments)
+    upstreams = tuple(upstream_address(url) for url in arguments.upstream)
+    if len({address.name for address in upstreams}) < len(upstreams):
+        raise InputError("names the same engine twice", "--upstream")
+    bounds = Bounds(body_bytes=int(arguments.max_body_mib * (1 << 20)), drain_s=arguments.drain_timeout, silent_s=arguments.engine_timeout)
+    return serve(
+        GatewaySettings(
+            limits_file=arguments.limits,
+            upstreams=upstreams,
+            follow=follow,
+            host=arguments.host,
+            port=arguments.port,
+            admin_host=arguments.admin_host,
+            admin_port=arguments.admin_port,
+            admin_token_file=arguments.admin_token_file,
+            keys_file=arguments.keys,
+            engine_key_file=arguments.engine_key_file,
+            tls_cert=arguments.tls_cert,
+            tls_key=arguments.tls_key,
+            upstream_ca=arguments.upstream_ca,
+            shadow=arguments.shadow,
+            access_log=arguments.access_log,
+            ext_proc=arguments.ext_proc,
+            shared_budget=arguments.shared_budget,
+            shared_budget_name=arguments.shared_budget_name,
+            bounds=bounds,
+        )
+    )

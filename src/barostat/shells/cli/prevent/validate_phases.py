@@ -1,0 +1,159 @@
+"""The phases of a validation, one after the other, and the knee; what they prove is judged elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from barostat.core.errors import InputError
+from barostat.core.limits import ServingLimits
+from barostat.io.input_files.limits_file import load
+from barostat.io.manifests.read import read_file
+from barostat.judge.load_test.figures import Figures, figures
+from barostat.judge.load_test.knee import Bisection, Knee, Tried, lost
+from barostat.judge.load_test.proof import Check, Phase, Proof, beyond, proved
+from barostat.judge.load_test.traffic import Allowed, Traffic, allowed, at_rate, burst, first_at_once, mixed, worst_mix
+from barostat.judge.manifest_check.limits_document import limits_of
+from barostat.lint.limits_digest import limits_digest
+from barostat.load.process import carried_out, understood
+from barostat.load.run import Bounds
+from barostat.load.target import Target
+from barostat.shells.cli.prevent.load_inputs import rows_of, said_on_the_way
+from barostat.shells.reports.load.validation import Validated
+from barostat.twin.request import Row
+from barostat.twin.summary import Slo
+
+_LEAST, _MOST_ROWS = 60, 50_000
+_LONGEST_TRIAL_S = 300.0
+_OVER_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What is to be proved, and how. `own`: the traffic that was named; else every length that the limits allow."""
+
+    limits_file: Path
+    limits: ServingLimits
+    digest: str
+    most: Allowed
+    own: Traffic | None
+    phase_s: float
+    drain_s: float
+    at_ratio: float
+    wants_knee: bool
+    knee_from_per_s: float | None
+    trials: int
+    within_ratio: float
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Validation:
+        """Errors: InputError for files and arguments that prove nothing."""
+        limits = load(arguments.limits)
+        own = None
+        if arguments.workload is not None or arguments.trace is not None:
+            rows, notes = rows_of(arguments.workload, arguments.trace, arguments.seed, None)
+            for note in notes:
+                print(f"barostat: {note}", file=sys.stderr)
+            own = first_at_once(Traffic(tuple(rows), 0, arguments.workload or arguments.trace.name))
+            if own.rate_per_s is None:
+                raise InputError("has no arrivals in time (closed loop, sessions): the third phase is open loop", "--workload")
+        document = read_file(arguments.limits)
+        read = next((found for root in document.roots if (found := limits_of(document, root)) is not None), None)
+        if read is None:
+            raise InputError("is no ServingLimits document with a kind", str(arguments.limits))
+        if arguments.knee_from is not None and not 1e-4 <= arguments.knee_from <= 1e5:
+            raise InputError(f"must be 0.0001 to 100,000, not {arguments.knee_from:g}", "--knee-from")
+        return cls(
+            arguments.limits, limits, limits_digest(read), allowed(limits, str(arguments.limits)), own, arguments.phase, arguments.drain,
+            arguments.at, arguments.knee, arguments.knee_from, arguments.trials, arguments.within,
+        )  # fmt: skip
+
+    @property
+    def slo(self) -> Slo:
+        """The service level that the limits promise."""
+        return Slo(self.limits.spec.slo.ttft_p99_seconds, self.limits.spec.slo.itl_p99_seconds)
+
+    def carried_out(self, target: Target) -> Validated:
+        """Every phase, and the knee where it is asked for; less where a person stopped it."""
+        target = understood(target)
+        print(f"barostat: {target.named}", file=sys.stderr)
+        phases = [self._phase(target, "worst-mix", worst_mix(self.most), Bounds(self.phase_s, self.drain_s))]
+        capacity = phases[0].found
+        if _worth_more(phases):
+            bursts = burst(self.most, self.phase_s / 2)
+            phases.append(self._phase(target, "burst", bursts, Bounds(None if self._reaches(bursts) else self.phase_s, self.drain_s)))
+        knee, checks = None, []
+        if _worth_more(phases):
+            checks = self._beyond(target)
+            rate = self.at_ratio * self._capacity_per_s(capacity)
+            phases.append(
+                self._phase(target, "mixed", self._at(rate, self.phase_s), Bounds(_LONGEST_TRIAL_S, self.drain_s), per_slot=False)
+            )
+        if self.wants_knee and _worth_more(phases):
+            knee = self._knee(target, self.knee_from_per_s or self._capacity_per_s(capacity))
+        proof: Proof = proved(phases, self.limits, checks, knee)
+        name = self.limits.name or ""
+        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return Validated(target, str(self.limits_file), name, self.digest, self.slo, at, proof)
+
+    def _reaches(self, traffic: Traffic) -> bool:
+        return bool(traffic.rows) and traffic.rows[-1].arrival_s <= self.phase_s
+
+    def _phase(self, target: Target, name: str, traffic: Traffic, bounds: Bounds, *, per_slot: bool = True) -> Phase:
+        print(f"barostat: {name}: {traffic.told}", file=sys.stderr)
+        return Phase(name, traffic.told, self._sent(target, traffic, bounds, name), per_slot)
+
+    def _sent(self, target: Target, traffic: Traffic, bounds: Bounds, name: str) -> Figures:
+        with said_on_the_way(f"{name}: ") as progress:
+            return figures(carried_out(target, traffic, bounds, progress), self.slo)
+
+    def _capacity_per_s(self, worst: Figures) -> float:
+        """Requests of the third phase per second, reckoned from the tokens per second of the first."""
+        tokens_per_s = worst.input_tokens_per_s + worst.output_tokens_per_s
+        rows = self.own.rows if self.own is not None else mixed(self.most, 256, 1.0).rows
+        return max(0.01, tokens_per_s / (sum(row.input_tokens + row.output_tokens for row in rows) / len(rows)))
+
+    def _at(self, per_s: float, for_s: float) -> Traffic:
+        """The traffic at that rate, for so long, but at least so many requests that a p99 is one."""
+        count = min(_MOST_ROWS, max(_LEAST, round(per_s * for_s)))
+        if self.own is None:
+            made = mixed(self.most, count, 1.0)
+        else:
+            rows = self.own.rows[:count]
+            made = Traffic(rows, 0, self.own.told)
+        made = at_rate(made, per_s)
+        return Traffic(made.rows, 0, f"{made.told}, {per_s:.3g} requests/s")
+
+    def _beyond(self, target: Target) -> list[Check]:
+        """One request beyond each limit of a request: is it refused?"""
+        found = []
+        fields = self.limits.spec.request
+        for name, field, given, row in (
+            ("input-limit", "request.maxInputTokens", fields.max_input_tokens, (self.most.input_tokens + _OVER_TOKENS, 1)),
+            ("output-limit", "request.maxOutputTokens", fields.max_output_tokens, (1, self.most.output_tokens + _OVER_TOKENS)),
+        ):
+            if given is not None:
+                traffic = Traffic((Row("0", 0.0, *row),), 0, name)
+                found.append(beyond(name, field, max(row), self._sent(target, traffic, Bounds(None, self.drain_s), "beyond")))
+        return found
+
+    def _knee(self, target: Target, start_per_s: float) -> Knee:
+        search = Bisection(start_per_s, within_ratio=self.within_ratio, trials=self.trials)
+        while (per_s := search.following()) is not None:
+            traffic = self._at(per_s, self.phase_s)
+            found = self._sent(target, traffic, Bounds(_LONGEST_TRIAL_S, self.drain_s), f"knee, {per_s:.4g}/s")
+            if found.interrupted:
+                break
+            why = lost(found, self.slo)
+            search.tell(Tried(per_s, why, found))
+            print(f"barostat: knee: {per_s:.4g} requests/s {f'are too many: {why}' if why else 'hold'}", file=sys.stderr)
+        return search.knee
+
+
+def _worth_more(phases: Sequence[Phase]) -> bool:
+    """False where a person stopped it, or where most was not answered: what was carried says how much the next phases send."""
+    return 2 * phases[0].found.ok >= phases[0].found.sent and not any(phase.found.interrupted for phase in phases)

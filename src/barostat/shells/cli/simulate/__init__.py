@@ -1,0 +1,1 @@
+"""Verbs that try on the twin: simulate, what-if, tune, twin."""

@@ -1,0 +1,32 @@
+"""The arguments of verbs that look at a running engine. Apart from what reads them, so that --help loads nothing."""
+
+from __future__ import annotations
+
+import argparse
+
+from barostat.shells.cli.cluster_flags import add_cluster_flags
+from barostat.shells.cli.durations import add_interval, parse_duration
+
+LIVE = "live:"
+
+
+def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) -> None:
+    """Add where to look, and how long."""
+    group = parser.add_argument_group("a running engine" if source else "a live workload")
+    if source:
+        group.add_argument(
+            "--from", dest="source", metavar="URL|deploy/NAME|BUNDLE",
+            help="today's configuration, traffic and pace, from a running engine, a bundle, or a workload in a cluster (also sts/, pod/)",
+        )  # fmt: skip
+    group.add_argument("--for", dest="for_s", type=parse_duration, default=30.0, metavar="TIME", help="how long to look (default 30s)")
+    add_interval(group)
+    group.add_argument(
+        "--log", metavar="FILE",
+        help="log of a local engine, for what its metrics do not tell; with --enable-logging-iteration-details how long its steps take",
+    )  # fmt: skip
+    group.add_argument(
+        "--arrivals", choices=("auto", "open", "closed"), default="auto",
+        help="whether clients wait for their answers before they ask again (closed) or not (open); auto: by evidence, else open",
+    )  # fmt: skip
+    group.add_argument("--clients", type=int, metavar="N", help="so many clients wait for their answers (as --arrivals closed)")
+    add_cluster_flags(parser, of_one=True)

@@ -1,0 +1,198 @@
+"""`barostat simulate`: a workload through vLLM's scheduler, step by step, without an engine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from barostat.core.whole_number import whole_number
+from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
+from barostat.shells.reports.json_text import json_text
+
+EPILOG = """\
+examples:
+  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 1 --steps-out steps.jsonl
+  barostat simulate --workload poisson:rate=4,minutes=10,input=1000,output=200 --kv-blocks 6000 --step-time 0.03 --max-num-seqs 64
+  barostat simulate --trace azure.csv.gz --kv-blocks 6000 --step-time 0.03 --replicas 4 --gateway limits.yaml   admission and routing
+  barostat simulate --trace rows.jsonl --scale-rate 2 --kv-blocks 400 --step-time 0.03     the same requests, twice as dense
+  barostat simulate --trace rows.jsonl --until-it-breaks --slo-ttft 2 --kv-blocks 400 --step-time 0.03     how much of it is too much
+  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     the verdict, latency and preemptions drawn
+  barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     the traffic, settings and pace of a running engine
+
+a row: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, and as you like: request_id, priority,
+prompt_token_ids or hash_ids. Rows without ids share no prefix. With --step-time 1 arrival times are step numbers.
+exit codes: 0 it keeps up (or too few requests to tell) and the SLO given holds, 1 it falls behind or misses it, 2 usage; behind a
+gateway: 1 more are preempted than its limits allow, 3 too few requests to tell
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "simulate",
+        help="what a configuration does with a workload: goodput, latencies, KV usage, preemptions, rejections",
+        description="Take a workload through the scheduler and block pool of vLLM, decision for decision, without an engine.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_workload_arguments(parser)
+    add_rate_argument(parser)
+    add_seen_arguments(parser, source=False)
+    add_engine_arguments(parser)
+    fleet = parser.add_argument_group("behind a gateway")
+    fleet.add_argument("--gateway", type=Path, metavar="LIMITS", help="admission and routing by these limits, in front of the replicas")
+    fleet.add_argument("--replicas", type=int, default=1, metavar="N", help="engines like the one described (default 1)")
+    out = parser.add_argument_group("output")
+    out.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
+    out.add_argument("--slo-itl", type=float, metavar="S", help="a good request has at most S seconds between tokens, on average")
+    out.add_argument("--steps-out", type=Path, metavar="FILE", help="one JSON line per step in which something was scheduled")
+    out.add_argument("--steps-detail", action="store_true", help="with the ids of the free blocks in their order")
+    out.add_argument("--html", type=Path, metavar="FILE", help="the page of -o html beside what is printed")
+    out.add_argument("-o", "--output", choices=("table", "json", "html"), default="table")
+    parser.set_defaults(run=run)
+
+
+def add_workload_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add what is run, and how long a step takes."""
+    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(required=required)
+    what.add_argument("--trace", type=Path, metavar="FILE", help="rows of ours (JSONL, CSV) or a published trace; gzipped or not")
+    what.add_argument(
+        "--workload",
+        metavar="SPEC",
+        help="made here: poisson, bursty, long-prompts, sessions or closed, then :name=number,...; or live: and what --from takes",
+    )
+    add_pace_arguments(parser)
+
+
+def add_rate_argument(parser: argparse.ArgumentParser) -> None:
+    """Add how much denser the same requests come."""
+    parser.add_argument("--scale-rate", type=float, default=1.0, metavar="X", help="the same requests at X times their rate (default 1)")
+    parser.add_argument(
+        "--until-it-breaks", action="store_true", help="find the load at which the SLO is lost (without one: at which it falls behind)"
+    )
+
+
+def add_pace_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add how long a step takes, and the seed."""
+    pace = parser.add_argument_group("how long a step takes")
+    pace.add_argument("--step-time", type=float, metavar="S", help="every step takes S seconds, and starts at a multiple of it")
+    pace.add_argument(
+        "--latency",
+        metavar="MODEL",
+        help="base=S,prefill=S,decode=S,kv=S,pair=S,front=S: seconds per step, prompt token, request, cached token, pair of prompt tokens, "
+        "and on the way; or from=LOG of an engine with --enable-logging-iteration-details",
+    )
+    pace.add_argument("--seed", type=int, default=0, help="of every random stream (default 0)")
+
+
+def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the engine is configured with, named as vLLM names it. What is not given is as the version resolves it."""
+    yes_no = argparse.BooleanOptionalAction
+    engine = parser.add_argument_group("engine")
+    engine.add_argument("--engine-version", default=None, metavar="V", help="vLLM version (default 0.32.0)")
+    engine.add_argument("--kv-blocks", type=int, metavar="N", help="blocks of the pool, the null block included (num_gpu_blocks)")
+    engine.add_argument(
+        "--model-config", metavar="FILE", help="config.json, its folder or a known name: the pool as the engine would size it"
+    )
+    engine.add_argument("--gpu", metavar="NAME", help="the card: memory for the pool, and how long a step takes")
+    engine.add_argument("--tensor-parallel-size", "-tp", type=_at_least_one, default=None, metavar="N")
+    engine.add_argument("--gpu-memory-utilization", type=float, default=None, metavar="RATIO", help="with --model-config: sizes the pool")
+    engine.add_argument("--kv-cache-dtype", default=None, metavar="TYPE", help="with --model-config: sizes the pool")
+    engine.add_argument("--kv-cache-memory-bytes", type=int, default=None, metavar="N", help="with --model-config: the pool of each card")
+    engine.add_argument("--enforce-eager", action=yes_no, default=None, help="with --model-config: no graphs beside the pool")
+    engine.add_argument("--max-cudagraph-capture-size", type=int, default=None, metavar="N", help="with --model-config: smaller graphs")
+    engine.add_argument("--limits", type=Path, metavar="FILE", help="a limits file: what is not given here is as it says")
+    engine.add_argument("--block-size", type=int, default=None, metavar="N", help="default 16")
+    engine.add_argument(
+        "--sliding-window", type=int, action="append", default=[], metavar="N", help="one more group of layers with a window of N tokens"
+    )
+    engine.add_argument("--max-num-seqs", type=int, default=None, metavar="N")
+    engine.add_argument("--max-num-batched-tokens", type=int, default=None, metavar="N")
+    engine.add_argument("--max-model-len", type=int, default=None, metavar="N")
+    engine.add_argument("--watermark", type=float, default=None, metavar="RATIO")
+    engine.add_argument("--policy", "--scheduling-policy", choices=("fcfs", "priority"), default=None)
+    engine.add_argument("--long-prefill-token-threshold", type=int, default=None, metavar="N")
+    engine.add_argument("--max-num-active-seqs", type=int, default=None, metavar="N")
+    engine.add_argument("--max-queued-requests", "--max-num-queued-reqs", type=int, default=None, metavar="N")
+    engine.add_argument("--max-queued-tokens", "--max-num-queued-tokens", type=int, default=None, metavar="N")
+    engine.add_argument("--reserve-full-isl", "--scheduler-reserve-full-isl", action=yes_no, default=None)
+    engine.add_argument("--enable-prefix-caching", action=yes_no, default=None)
+    engine.add_argument("--enable-chunked-prefill", action=yes_no, default=None)
+    engine.add_argument("--async-scheduling", action=yes_no, default=None)
+    engine.add_argument("--hash-block-size", type=int, default=None, metavar="N", help="tokens that one of a row's hash_ids stands for")
+
+
+def _at_least_one(text: str) -> int:
+    found = whole_number(text)
+    if found is None or not 1 <= found <= 1024:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of GPUs; 1 to 1024 was expected")
+    return found
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate and print."""
+    from barostat.core.errors import InputError
+    from barostat.judge.experiments.service_level import carries
+    from barostat.shells.cli.simulate.simulated_run import simulated
+    from barostat.shells.reports.simulation.closing import closing
+    from barostat.shells.reports.simulation.text import engine_line, simulation_json, simulation_table
+    from barostat.twin.keeping_up import keeping_up
+
+    if arguments.gateway is not None:
+        if arguments.output == "html":
+            raise InputError("is of one engine: it goes without --gateway", "-o html")
+        from barostat.shells.cli.simulate import gated_run
+
+        if arguments.until_it_breaks:
+            raise InputError("is about one engine: it goes without --gateway", "--until-it-breaks")
+        return gated_run.run(arguments)
+    if arguments.until_it_breaks:
+        return _until_it_breaks(arguments)
+    if arguments.replicas != 1:
+        raise InputError("several replicas are what a gateway chooses among: give --gateway LIMITS", f"--replicas {arguments.replicas}")
+    found = simulated(arguments)
+    draws = arguments.html is not None or arguments.output == "html"
+    if draws:
+        from barostat.shells.reports.simulation.page import simulation_html
+    for note in found.notes:
+        print(f"barostat: {note}", file=sys.stderr)
+    page = simulation_html(found.title, found.settings, found.outcome, found.summary, found.slo) if draws else ""
+    if arguments.output == "html":
+        sys.stdout.write(page)
+    elif arguments.output == "json":
+        document = simulation_json(found.settings, found.outcome, found.summary, found.ends)
+        document |= {"keepsUp": keeping_up(found.outcome).answer, "verdict": closing(found.outcome, found.summary, found.slo)}
+        print(json_text(document))
+    else:
+        print(engine_line(found.settings, found.version))
+        sys.stdout.write(simulation_table(found.settings, found.outcome, found.summary, found.ends, found.slo))
+        sys.stdout.write(f"\n{closing(found.outcome, found.summary, found.slo)}\n")
+    if arguments.html is not None:
+        try:
+            arguments.html.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise InputError(error.strerror or str(error), str(arguments.html)) from None
+    return 0 if carries(found.outcome, found.summary, found.slo) else 1
+
+
+def _until_it_breaks(arguments: argparse.Namespace) -> int:
+    """Where the engine that the arguments name is lost."""
+    from barostat.core.errors import InputError
+    from barostat.shells.cli.simulate.simulate_inputs import interval_of
+    from barostat.shells.cli.simulate.simulated_run import load
+    from barostat.shells.cli.simulate.until_it_breaks import find_and_print
+    from barostat.twin.summary import Slo
+
+    for name in ("steps_out", "html"):
+        if getattr(arguments, name) is not None:
+            raise InputError("is of one run: it goes without --until-it-breaks", f"--{name.replace('_', '-')}")
+    if arguments.output == "html":
+        raise InputError("is of one run: it goes without --until-it-breaks", "-o html")
+    loaded = load(arguments)
+    for note in loaded.notes:
+        print(f"barostat: {note}", file=sys.stderr)
+    engine, pace = loaded.engine, loaded.pace
+    slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+    return find_and_print([("", engine.settings, loaded.rows, (pace, *interval_of(pace)))], slo, arguments.output, engine.version)

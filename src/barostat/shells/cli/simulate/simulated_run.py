@@ -1,0 +1,144 @@
+"""The run of the twin that the arguments of `barostat simulate` ask for."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from barostat.core.errors import InputError
+from barostat.shells.cli.simulate.from_engine_arguments import LIVE
+from barostat.shells.cli.simulate.simulate_inputs import Engine, denser, engine_of, front_of, interval_of, pace_of, rows_of
+from barostat.twin.forms import simulate
+from barostat.twin.outcome import Outcome
+from barostat.twin.pace import Pace
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Slo, Summary, summarise
+
+if TYPE_CHECKING:
+    from barostat.twin.scheduler.run import Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """A run of the twin: the settings, what came of it, and the same where steps are as short or as long as they may be (`ends`)."""
+
+    title: str
+    settings: Settings
+    outcome: Outcome
+    summary: Summary
+    ends: tuple[Summary, ...]
+    notes: tuple[str, ...]
+    slo: Slo
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a run is made of. `arguments`: those given, and what was not given as a running engine has it."""
+
+    arguments: argparse.Namespace
+    engine: Engine
+    pace: Pace
+    rows: list[Row]
+    notes: tuple[str, ...]
+
+
+def load(arguments: argparse.Namespace) -> Loaded:
+    """Engine, step times and requests as the arguments name them.
+
+    Errors: InputError naming the argument that is missing, wrong or without effect.
+    """
+    source = arguments.workload.removeprefix(LIVE) if (arguments.workload or "").startswith(LIVE) else None
+    _check(arguments, source)
+    live = None
+    if source is not None:
+        from barostat.shells.cli.simulate.from_engine_inputs import look, rows_seen
+
+        live = look(arguments, source, needs_traffic=True)
+        arguments = live.arguments
+    engine = engine_of(arguments)
+    settings = engine.settings
+    if live is None:
+        pace = pace_of(arguments, engine)
+        rows, notes = rows_of(arguments, settings)
+    else:
+        pace = live.pace.pace if live.pace is not None else pace_of(arguments, engine)
+        rows, notes = rows_seen(live, settings, arguments.seed), live.told()
+    return Loaded(arguments, engine, pace, list(denser(rows, arguments.scale_rate)), (*engine.notes, *notes))
+
+
+def simulated(arguments: argparse.Namespace) -> Simulated:
+    """The run that the arguments ask for.
+
+    Errors: InputError naming the argument that is missing, wrong or without effect.
+    """
+    loaded = load(arguments)
+    arguments, engine, pace, rows = loaded.arguments, loaded.engine, loaded.pace, loaded.rows
+    settings = engine.settings
+    if arguments.steps_out is None:
+        outcome = simulate(settings, rows, pace)
+    else:
+        try:
+            with arguments.steps_out.open("w", encoding="utf-8") as file:
+                outcome = simulate(settings, rows, pace, _writer(file, arguments.steps_detail))
+        except OSError as error:
+            raise InputError(error.strerror or str(error), str(arguments.steps_out)) from None
+    slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+    summary = summarise(outcome, settings.usable_blocks, slo, front_of(pace))
+    ends = tuple(summarise(simulate(settings, rows, end), settings.usable_blocks, slo, front_of(end)) for end in interval_of(pace))
+    title = arguments.workload or arguments.trace.name
+    return Simulated(title, settings, outcome, summary, ends, loaded.notes, slo, engine.version)
+
+
+def _check(arguments: argparse.Namespace, source: str | None) -> None:
+    """Nothing, where all options can act, what comes out can be written and what counts as good is clear: said before a run, not after it.
+
+    Errors: InputError naming the argument.
+    """
+    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_overwriting
+
+    refuse_idle(arguments, source, f"--workload {LIVE}URL")
+    refuse_overwriting(arguments)
+    if arguments.steps_detail and arguments.steps_out is None:
+        raise InputError("goes into the file of --steps-out FILE; say which", "--steps-detail")
+    for name, value in (("--slo-ttft", arguments.slo_ttft), ("--slo-itl", arguments.slo_itl)):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"must be above 0 seconds, not {value:g}", name)
+    for name, path in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
+        if path is not None:
+            _try_to_open(path, name)
+
+
+def _try_to_open(path: Path, name: str) -> None:
+    """Nothing, where that file can be written; it is left as it was."""
+
+    try:
+        there = path.exists()
+        path.open("a").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", f"{name} {path}") from None
+
+
+def _writer(file: Any, detail: bool) -> Watch:
+    import json
+
+    def watch(line: Any, scheduler: Any) -> None:
+        row: dict[str, Any] = {
+            "step": line.step,
+            "scheduled": line.scheduled,
+            "preempted": list(line.preempted),
+            "running": line.running,
+            "waiting": line.waiting,
+            "free_blocks": line.free_blocks,
+        }
+        if detail:
+            row["free_block_ids"] = scheduler.kv.pool.free_block_ids()
+        file.write(json.dumps(row) + "\n")
+
+    return watch

@@ -1,0 +1,198 @@
+"""`barostat tune`: the settings with the best goodput under given service levels, searched on the twin, on all cores."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.durations import parse_duration
+from barostat.shells.cli.gated_streams import own
+from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
+from barostat.shells.cli.simulate.simulate import add_engine_arguments, add_workload_arguments
+from barostat.shells.reports.json_text import json_text
+
+if TYPE_CHECKING:
+    from barostat.judge.experiments.tuning import Results
+    from barostat.shells.cli.simulate.situation import Situation
+    from barostat.shells.reports.tuning.tuned import Tuned
+
+EPILOG = """\
+examples:
+  barostat tune --from http://localhost:8000 --slo-ttft-p99 2 --slo-itl-p99 0.1
+  barostat tune --from deploy/vllm -n inference --for 2m --slo-ttft-p99 2
+  barostat tune --from incident.tar.gz --slo-ttft-p99 5 --lever max-num-seqs --lever watermark --lever edge-input-cap
+  barostat tune --trace azure.csv --model-config Qwen/Qwen3-8B --gpu H100 --slo-ttft-p99 1 -o args
+
+levers: max-num-seqs (max-num-active-seqs where the version has it), max-num-batched-tokens, watermark, long-prefill-token-threshold;
+on request (--lever) also max-num-queued-reqs, edge-input-cap, edge-output-cap, edge-kv-budget
+--budget is of the search. The proof on requests that the search has not seen comes on top: 12 runs, 6 for each lever where there are
+several, 4 where the pace is an estimate; or fewer. The limit that is shown counts both.
+Ctrl-C answers with the best so far. The answer does not depend on the number of cores.
+exit codes: 0 answered, 2 usage or something needed was not seen, 3 nothing holds the service level, 4 unreachable or not vLLM
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "tune",
+        help="the engine settings with the best goodput under given service levels",
+        description="Search vLLM's levers on the twin for the most requests per second that keep the service levels.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    wanted = parser.add_argument_group("service levels (at least one, or a --limits file that has one)")
+    wanted.add_argument("--slo-ttft-p99", type=float, metavar="S", help="99 in 100 requests have their first token within S seconds")
+    wanted.add_argument("--slo-itl-p99", type=float, metavar="S", help="99 in 100 tokens come within S seconds after the one before")
+    wanted.add_argument(
+        "--max-refused", type=float, default=0.01, metavar="RATIO",
+        help="of the requests, how many may be refused at most (default 0.01); a refused one is not good",
+    )  # fmt: skip
+    how = parser.add_argument_group("search")
+    how.add_argument("--lever", action="append", default=[], metavar="NAME", dest="levers", help="only these levers; repeat for more")
+    how.add_argument(
+        "--budget",
+        type=int,
+        default=300,
+        metavar="N",
+        help="runs of the twin for the search (default 300); the proof adds 12, and 6 per lever",
+    )
+    how.add_argument("--cores", type=int, metavar="N", help="processes (default: every core)")
+    how.add_argument(
+        "--duration", type=parse_duration, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)"
+    )
+    add_seen_arguments(parser)
+    add_workload_arguments(parser, required=False)
+    add_engine_arguments(parser)
+    parser.add_argument("-o", "--output", choices=("table", "json", "args", "md", "html"), default="table")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Search, prove, print."""
+    from barostat.core.errors import InputError
+    from barostat.io.parallel_trials import Cores
+    from barostat.judge.experiments.tuning import Results, search, search_version
+    from barostat.judge.experiments.tuning_proof import most_runs, prove
+    from barostat.judge.experiments.tuning_space import space_of, usual
+    from barostat.shells.cli.simulate.situation import situation
+    from barostat.shells.reports.tuning.tuned import Tuned, beside_args, tune_args, tune_json, tune_markdown, tune_table
+    from barostat.twin.summary import Slo
+
+    for name in ("slo_ttft_p99", "slo_itl_p99"):
+        value = getattr(arguments, name)
+        if value is not None and not value > 0:
+            raise InputError(f"{value:g} is no time; it must be above 0", f"--{name.replace('_', '-')}")
+    if not 0 <= arguments.max_refused <= 1:
+        raise InputError(f"{arguments.max_refused:g} is no share; 0 to 1 was expected", "--max-refused")
+    if not 10 <= arguments.budget <= 100_000 or (arguments.cores is not None and not 1 <= arguments.cores <= 1024):
+        raise InputError("--budget must be 10 to 100000, --cores 1 to 1024", "tune")
+    now = situation(arguments, Slo(arguments.slo_ttft_p99, arguments.slo_itl_p99, arguments.max_refused), whole_trace=False)
+    if now.slo.ttft_s is None and now.slo.itl_s is None:
+        raise InputError("say what good means: --slo-ttft-p99 S, --slo-itl-p99 S, or --limits FILE with a service level", "tune")
+    for note in now.notes:
+        print(f"barostat: {note}", file=sys.stderr)
+    sample = now.load.rows(search_version(0))
+    if not sample:
+        raise InputError("the load has no request", "tune")
+    levers = tuple(dict.fromkeys(arguments.levers)) or usual(now.settings)
+    space = space_of(now.settings, levers, [row.input_tokens for row in sample], [row.output_tokens for row in sample])
+    shown = _Progress(arguments.budget + most_runs(space, now.paces))
+    cores = Cores(now.load, now.slo, arguments.cores, shown.trial)
+    results = Results(space, now.slo, now.paces[0], cores.run, shown.batch, arguments.budget)
+    try:
+        try:
+            best = search(results, arguments.seed)
+        except KeyboardInterrupt:
+            results.stopped = True
+            best = results.best()
+        if not results.runs and results.stopped:
+            raise KeyboardInterrupt
+        shown.say(
+            "stopped: this is the best so far" if results.stopped else "confirming the winner on requests that the search has not seen"
+        )
+        proof = None if results.stopped else prove(space, best, now.slo, now.paces, cores.run)
+        results.stopped = results.stopped or cores.stopped
+    finally:
+        cores.close()
+        shown.end()
+    tuned = Tuned(results, best, proof, now.slo, now.notes)
+    if arguments.output == "json":
+        print(json_text(tune_json(tuned)))
+    elif arguments.output == "html":
+        from barostat.shells.reports.tuning.page import tune_html
+
+        sys.stdout.write(tune_html(arguments.source or arguments.workload or arguments.trace.name, tuned))
+    else:
+        if arguments.output == "args":
+            _refuse_to_start(now, tuned)
+            if said := beside_args(tuned):
+                shown.say(said)
+        sys.stdout.write({"args": tune_args, "md": tune_markdown, "table": tune_table}[arguments.output](tuned))
+    return 3 if tuned.holds is False else 0
+
+
+def _refuse_to_start(now: Situation, tuned: Tuned) -> None:
+    """Nothing, where an engine with the arguments that are about to be printed would start.
+
+    Errors: InputError with the reason where it would not.
+    """
+    from barostat.core.errors import InputError
+    from barostat.judge.experiments.lever_words import Asked
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of
+    from barostat.shells.cli.simulate.what_if_candidates import with_values
+
+    values = [Asked(name, str(value)) for name, value in tuned.flags.items() if value is not None]
+    try:
+        settings = engine_of(with_values(now.arguments, values, "the arguments found")).settings
+    except InputError as error:
+        raise InputError(
+            f"an engine with the settings found would not start ({error.what}): no arguments are given", "tune -o args"
+        ) from None
+    if not settings.fits(settings.max_model_len):
+        raise InputError(
+            f"one request of max_model_len {settings.max_model_len:,} does not fit in {settings.usable_blocks:,} blocks: the engine "
+            "would not start, no arguments are given (a smaller --max-model-len, or a larger pool)", "tune -o args",
+        )  # fmt: skip
+
+
+class _Progress:
+    """One line on stderr where that is a terminal; else a line for each batch."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._before = 0
+        self._best = ""
+        self._good = 0.0
+        self._live = sys.stderr.isatty()
+
+    def trial(self, done: int, _of: int) -> None:
+        """One more trial is done."""
+        if self._live:
+            print(f"\r\x1b[K{self._before + done} of at most {self._limit} runs{self._best}", end="", file=own(sys.stderr), flush=True)
+
+    def batch(self, results: Results) -> None:
+        """A batch is done: the best so far is shown."""
+        from barostat.judge.experiments.tuning_proof import summary_of
+
+        self._before = results.spent
+        if results.runs:
+            best = results.best()
+            runs = results.runs[best]
+            good = sum(run.good_per_s for run in runs) / len(runs)
+            if good > self._good and results.score(best) >= 0:  # with more runs of it an estimate may fall: what is shown only rises
+                self._good = good
+                self._best = f"; best so far {good:.3g} good/s with {summary_of(results.space.changed(best))}"
+        if not self._live:
+            print(f"barostat: {results.spent} of at most {self._limit} runs{self._best}", file=sys.stderr)
+
+    def say(self, text: str) -> None:
+        """A sentence on a line of its own."""
+        self.end()
+        print(f"barostat: {text}", file=sys.stderr)
+
+    def end(self) -> None:
+        """The line is clear."""
+        if self._live:
+            print("\r\x1b[K", end="", file=own(sys.stderr), flush=True)

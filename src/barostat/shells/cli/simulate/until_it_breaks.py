@@ -1,0 +1,44 @@
+"""`--until-it-breaks` of simulate and what-if: the load at which the service level is lost, by bisection, with what it may be off by."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from barostat.core.errors import InputError
+from barostat.judge.experiments.breaking_point import BreakingPoint, breaking_point
+from barostat.shells.reports.simulation.breaking import breaking_json, breaking_text
+from barostat.twin.keeping_up import FEWEST
+from barostat.twin.pace import Pace
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+from barostat.twin.summary import Slo
+
+_FLAG = "--until-it-breaks"
+Candidate = tuple[str, Settings, Sequence[Row], Sequence[Pace]]
+"""Name, settings, requests, and paces: the expected one, then those that it may be as well."""
+
+
+def find_and_print(candidates: Sequence[Candidate], slo: Slo, output: str, version: str) -> int:
+    """Print where each is lost; 0 if the first holds the load as it is, 1 if not.
+
+    Errors: InputError for a load that cannot be made denser, or is too short to tell.
+    """
+    if output not in ("table", "json"):
+        raise InputError(f"comes as table or json, not as {output}", _FLAG)
+    for _, _, rows, _ in candidates:
+        if any(row.after_id is not None for row in rows):
+            raise InputError("these clients wait for their answers, so the load is their number: try more of them (closed:)", _FLAG)
+        if len(rows) < FEWEST:
+            raise InputError(f"{len(rows)} requests are too few to see whether an engine keeps up; {FEWEST} at least", _FLAG)
+    found: list[BreakingPoint] = []
+    for name, settings, rows, paces in candidates:
+        print(f"barostat: looking for the load that breaks {name or 'it'}", file=sys.stderr)
+        found.append(breaking_point(name, settings, rows, paces, slo))
+    if output == "json":
+        print(json.dumps(breaking_json(found, slo, version), indent=2))
+    else:
+        print(breaking_text(found, slo))
+    holds_at = found[0].expected.holds_at
+    return 0 if holds_at is not None and holds_at >= 1 else 1

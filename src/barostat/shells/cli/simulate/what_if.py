@@ -1,0 +1,281 @@
+"""`barostat what-if`: today's configuration beside candidates, on the same workload."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from barostat.shells.cli.durations import parse_duration
+from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
+from barostat.shells.cli.simulate.simulate import add_engine_arguments, add_rate_argument, add_workload_arguments
+from barostat.shells.reports.json_text import json_text
+
+if TYPE_CHECKING:
+    from barostat.judge.experiments.candidates import Candidate
+    from barostat.shells.cli.simulate.simulate_inputs import Engine
+    from barostat.twin.outcome import Outcome
+    from barostat.twin.settings import Settings
+    from barostat.twin.summary import Slo, Summary
+
+EPILOG = """\
+examples:
+  barostat what-if --trace rows.jsonl --kv-blocks 4000 --max-num-seqs 128 --latency base=0.012,prefill=3e-5,kv=2e-8 \\
+      --set max-num-seqs=48 --set watermark=0.05 --set max-num-seqs=64,watermark=0.02
+
+  barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     on the traffic seen in half a minute
+  barostat what-if --from incident.tar.gz --set max-num-seqs=48 --slo-ttft 2
+  barostat what-if --from incident.tar.gz --until-it-breaks --set max-num-seqs=48 --slo-ttft 2     which of them carries more
+  barostat what-if --from deploy/vllm -n inference --set watermark=0.05     the busiest replica stands for each
+
+each --set is one candidate; what it does not name stays as it is today. It takes a setting of the engine (off leaves it out), what a
+proposal of diagnose says (--set "--watermark 0.05"), and beside the engine: edge-input-cap, edge-output-cap, edge-kv-budget (tokens),
+replicas=N or +1, load=2 (twice as much comes). The pool that follows from gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes,
+tensor-parallel-size or enforce-eager is reckoned where model and card are known
+exit codes: 0 compared, 1 an engine would be stuck for ever, 2 usage or something needed was not seen, 4 unreachable or not vLLM
+"""
+
+_RUNS = 5
+_NO_CANDIDATE = "only today is shown: say what to try beside it with --set NAME=VALUE, such as --set max-num-seqs=48"
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "what-if",
+        help="today's configuration beside candidates, on the same workload: latencies, goodput, preemptions",
+        description="Try changes of the engine's settings on a workload, without an engine.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_seen_arguments(parser)
+    add_workload_arguments(parser, required=False)
+    add_rate_argument(parser)
+    add_engine_arguments(parser)
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE[,...]", dest="candidates", help="a candidate; repeat for more"
+    )
+    parser.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
+    parser.add_argument("--slo-itl", type=float, metavar="S", help="a good request has at most S seconds between tokens, on average")
+    parser.add_argument("--runs", type=int, metavar="N", help="with --from: runs of each, with other dice (default 5)")
+    parser.add_argument(
+        "--duration", type=parse_duration, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)"
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json", "html"), default="table")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate every candidate and print them side by side."""
+    _check(arguments)
+    some = arguments.source is not None or arguments.trace is not None or arguments.workload is not None
+    if some and not arguments.candidates:
+        print(f"barostat: {_NO_CANDIDATE}", file=sys.stderr)
+    if arguments.until_it_breaks and some:
+        return _until_it_breaks(arguments)
+    if arguments.source is not None:
+        return _run_from(arguments)
+    if arguments.trace is None and arguments.workload is None:
+        from barostat.core.errors import InputError
+
+        raise InputError("say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC", "what-if")
+    from barostat.shells.reports.simulation.text import simulation_json
+
+    shown = _tried(arguments)
+    if arguments.output == "json":
+        candidates = [{"name": name, **simulation_json(settings, outcome, summary)} for name, settings, outcome, summary in shown]
+        print(json_text({"apiVersion": candidates[0]["apiVersion"], "kind": "WhatIf", "candidates": candidates}))
+    elif arguments.output == "html":
+        from barostat.shells.reports.simulation.page import runs_html
+
+        title = arguments.workload or arguments.trace.name
+        slo = _slo_of(arguments)
+        rows = _rows([(name, outcome, summary) for name, _, outcome, summary in shown], slo)
+        sys.stdout.write(runs_html(title, shown, rows, slo, _of_another_load(arguments)))
+    else:
+        from barostat.shells.cli.simulate.simulate_inputs import engine_of
+        from barostat.shells.reports.simulation.text import engine_line
+
+        print(engine_line(shown[0][1], engine_of(arguments).version))
+        sys.stdout.write(_table([(name, outcome, summary) for name, _, outcome, summary in shown], _slo_of(arguments)))
+    return 1 if any(outcome.stuck for _, _, outcome, _ in shown) else 0
+
+
+def _tried(arguments: argparse.Namespace) -> list[tuple[str, Settings, Outcome, Summary]]:
+    """Today and every candidate, each on the traffic that the arguments name."""
+    from barostat.judge.experiments.trials import outcome_of
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of, front_of, load_of, pace_of
+    from barostat.shells.cli.simulate.what_if_candidates import candidate_of, with_changes
+    from barostat.twin.summary import Slo, summarise
+
+    shown = []
+    said: set[str] = set()
+    given = pace_of(arguments, engine_of(arguments)) if arguments.latency is not None else None  # a log is of today's pool
+    for name in ("today", *arguments.candidates):
+        changed = arguments if name == "today" else with_changes(arguments, name)
+        tried, engine = today_of(arguments) if name == "today" else candidate_of(arguments, name)
+        load, notes = load_of(changed, tried.settings, tried.load)
+        for note in (*engine.notes, *notes, *tried.told):
+            if note not in said:
+                said.add(note)
+                print(f"barostat: {note}", file=sys.stderr)
+        pace = given or pace_of(changed, engine)
+        outcome = outcome_of(load.rows(0), tried.trial(0, pace))
+        slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+        shown.append((name, tried.settings, outcome, summarise(outcome, tried.settings.usable_blocks, slo, front_of(pace))))
+    return shown
+
+
+def _slo_of(arguments: argparse.Namespace) -> Slo:
+    """What today's engine is held to."""
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of
+    from barostat.twin.summary import Slo
+
+    engine = engine_of(arguments)
+    return Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+
+
+def _of_another_load(arguments: argparse.Namespace) -> set[str]:
+    """The candidates to which more or less comes than today. (More replicas are a change that may be better.)"""
+    from barostat.judge.experiments.lever_words import asked_in
+
+    return {name for name in arguments.candidates if any(one.name == "load" for one in asked_in(name))}
+
+
+def today_of(arguments: argparse.Namespace) -> tuple[Candidate, Engine]:
+    """The engine as the arguments have it."""
+    from barostat.judge.experiments.candidates import Candidate
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of
+
+    engine = engine_of(arguments)
+    return Candidate("today", engine.settings), engine
+
+
+def _until_it_breaks(arguments: argparse.Namespace) -> int:
+    """Where today's engine and each candidate are lost, on the same load."""
+    from barostat.core.errors import InputError
+    from barostat.judge.experiments.candidates import Candidate
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of
+    from barostat.shells.cli.simulate.situation import situation
+    from barostat.shells.cli.simulate.until_it_breaks import find_and_print
+    from barostat.shells.cli.simulate.what_if_candidates import candidate_of
+    from barostat.twin.summary import Slo
+
+    if arguments.scale_rate != 1.0:
+        raise InputError("is what is looked for with --until-it-breaks: leave one of them", "--scale-rate")
+    now = situation(arguments, Slo(arguments.slo_ttft, arguments.slo_itl))
+    for note in now.notes:
+        print(f"barostat: {note}", file=sys.stderr)
+    rows = now.load.rows(0)
+    found = [("today", now.settings, rows, now.paces)]
+    for name in arguments.candidates:
+        tried, _ = candidate_of(now.arguments, name)
+        if tried != Candidate(tried.name, tried.settings, told=tried.told):
+            raise InputError("with --until-it-breaks a candidate is settings of the engine alone: leave the others out", f"--set {name}")
+        found.append((name, tried.settings, rows, now.paces))
+    return find_and_print(found, now.slo, arguments.output, engine_of(now.arguments).version)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Nothing, where all options can act.
+
+    Errors: InputError naming the first that cannot, and what it needs.
+    """
+    from barostat.core.errors import InputError
+    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_idle_engine
+    from barostat.shells.cli.simulate.what_if_candidates import with_changes
+
+    refuse_idle(arguments, arguments.source, "--from")
+    if arguments.runs is not None and (arguments.source is None or arguments.trace is not None):
+        raise InputError("belongs to --from without --trace: other traffic is one and the same in every run", "--runs")
+    if arguments.duration is not None and (arguments.source is None or arguments.trace is not None or arguments.workload is not None):
+        raise InputError("belongs to --from without --trace or --workload: other traffic has its own length", "--duration")
+    for candidate in arguments.candidates:  # before an engine is looked at
+        changed = with_changes(arguments, candidate)
+        if arguments.source is None:
+            refuse_idle_engine(changed, f"--set {candidate}")
+
+
+def _run_from(arguments: argparse.Namespace) -> int:
+    """The same for an engine that runs, on its own traffic."""
+    from barostat.core.errors import InputError
+    from barostat.judge.experiments.candidates import Candidate
+    from barostat.judge.experiments.side_by_side import compare, far_off
+    from barostat.shells.cli.simulate.situation import situation
+    from barostat.shells.cli.simulate.what_if_candidates import candidate_of
+    from barostat.shells.reports.simulation.side_by_side import side_by_side, what_if_json
+    from barostat.twin.summary import Slo
+
+    runs = _RUNS if arguments.runs is None else arguments.runs
+    if not 1 <= runs <= 100:
+        raise InputError("must be 1 to 100", f"--runs {runs}")
+    if arguments.scale_rate != 1.0:
+        raise InputError("belongs to --trace or --workload without --from; with it, --set load=X is the same", "--scale-rate")
+    now = situation(arguments, Slo(arguments.slo_ttft, arguments.slo_itl))
+    if arguments.trace is None and arguments.workload is not None and not now.load.rows(0):
+        raise InputError("holds no request: make it longer, or its rate higher", f"--workload {arguments.workload}")
+    versions = 1 if arguments.trace is not None else runs
+    notes = list(now.notes)
+    candidates = [Candidate("today", now.settings)]
+    for name in arguments.candidates:
+        tried, engine = candidate_of(now.arguments, name, now.sizing, now.replicas)
+        candidates.append(tried)
+        notes += [note for note in (*engine.notes, *tried.told) if note not in notes]
+    shown = [compare(one, now.load, now.slo, now.paces, versions) for one in candidates]
+    off = far_off(shown[0], now.measured, now.within) if now.traffic is not None else ()
+    if off:
+        notes.append(f"the twin of today's engine is far from what was measured in {', '.join(off)}: trust differences less than they look")
+    if arguments.output == "json":
+        found = what_if_json(shown, now.slo, arguments.source, now.traffic, now.paces[0], now.measured, notes)
+        print(json_text(found))
+    else:
+        for note in notes:
+            print(f"barostat: {note}", file=sys.stderr)
+        if arguments.output == "html":
+            from barostat.shells.reports.simulation.page import compared_html
+
+            sys.stdout.write(compared_html(arguments.source, shown, now.slo, now.measured, notes, now.within, _of_another_load(arguments)))
+        else:
+            from barostat.shells.cli.simulate.simulate_inputs import engine_of
+            from barostat.shells.reports.simulation.text import engine_line
+
+            print(engine_line(now.settings, engine_of(now.arguments).version))
+            sys.stdout.write(side_by_side(shown, now.measured, now.within))
+    return 1 if any(one.stuck for one in shown) else 0
+
+
+def _rows(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> list[tuple[str, ...]]:
+    """The table as cells, the heading first. Without a service level nothing is called good."""
+    from barostat.judge.experiments.service_level import stated
+    from barostat.shells.reports.simulation.text import format_seconds
+
+    titles = (
+        "good/s" if stated(slo) else "requests/s",
+        "tokens/s",
+        "TTFT p50",
+        "TTFT p99",
+        "ITL p50",
+        "ITL p99",
+        "KV mean",
+        "preempted",
+        "recomputed",
+        "rejected",
+    )
+    rows: list[tuple[str, ...]] = [("", *titles)]
+    for name, outcome, summary in shown:
+        rows.append((
+            name, f"{summary.good_per_s:.4g}", f"{summary.output_tokens_per_s:,.5g}",
+            format_seconds(summary.ttft.p50), format_seconds(summary.ttft.p99),
+            format_seconds(summary.itl.p50), format_seconds(summary.itl.p99), f"{summary.usage_mean_ratio:.0%}", f"{outcome.preemptions:,}",
+            f"{outcome.recomputed_tokens:,}", f"{summary.rejected:,}",
+        ))  # fmt: skip
+    return rows
+
+
+def _table(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> str:
+    from barostat.shells.reports.aligned import aligned
+
+    rows = _rows(shown, slo)
+    lines = aligned(rows, right=range(1, len(rows[0])))
+    lines += [f"{name} is STUCK: {outcome.stuck}" for name, outcome, _ in shown if outcome.stuck]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,84 @@
+"""`--set NAME=VALUE,...`, or the words of a proposal -> a candidate, beside the engine that the arguments name."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.core.errors import InputError
+from barostat.judge.experiments.candidates import Candidate, Today, candidate
+from barostat.judge.experiments.lever_words import EDGE, FLEET, OFFLOADING, Asked, asked_in
+from barostat.judge.experiments.pool_change import SIZING, Sizing
+from barostat.shells.cli.simulate.simulate import add_engine_arguments
+from barostat.shells.cli.simulate.simulate_inputs import Engine, engine_of
+
+_BESIDES = (*EDGE, *FLEET, OFFLOADING)
+_NOT_PLANNED = Sizing(lacks="the model's shape (--model-config) and the card (--gpu)")
+
+
+def candidate_of(arguments: argparse.Namespace, words: str, sizing: Sizing = _NOT_PLANNED, replicas: int = 1) -> tuple[Candidate, Engine]:
+    """The candidate, and the engine as the arguments alone have it with what of the words is an argument.
+
+    `sizing`, `replicas`: of an engine that was looked at.
+    Errors: InputError naming what is not known, has no such value, or cannot be reckoned.
+    """
+    own, besides = _divided(arguments, words)
+    engine = engine_of(with_values(arguments, own, words))
+    return candidate(words, besides, Today(engine.settings, sizing, replicas)), engine
+
+
+def with_changes(arguments: argparse.Namespace, words: str) -> argparse.Namespace:
+    """The arguments with those of the words that are arguments in place of what they say.
+
+    Errors: InputError naming what is not known or has no such value.
+    """
+    return with_values(arguments, _divided(arguments, words)[0], words)
+
+
+def with_values(arguments: argparse.Namespace, values: Sequence[Asked], words: str) -> argparse.Namespace:
+    """The arguments with these in place of what they say.
+
+    Errors: InputError naming the words.
+    """
+
+    class Strict(argparse.ArgumentParser):
+        def error(self, message: str) -> Any:
+            raise InputError(message, f"--set {words}")
+
+    given: list[str] = []
+    for name, value in values:
+        if value is None:
+            raise InputError(f"{name} cannot be left out here: give a value", f"--set {words}")
+        if value.lower() in ("true", "false", "on", "yes", "no"):
+            given.append(f"--{name}" if value.lower() in ("true", "on", "yes") else f"--no-{name}")
+        else:
+            given += [f"--{name}", value]
+    parser = Strict(add_help=False, allow_abbrev=False)
+    add_engine_arguments(parser)
+    changed = copy.copy(arguments)
+    for name, found in vars(parser.parse_args(given)).items():
+        if found not in (None, []):
+            setattr(changed, name, found)
+    return changed
+
+
+def _divided(arguments: argparse.Namespace, words: str) -> tuple[list[Asked], list[Asked]]:
+    """What is an argument of the engine that is described here, and what is beside it: the edge, the fleet, a pool that was seen."""
+    planned = arguments.model_config is not None and arguments.kv_blocks is None and getattr(arguments, "source", None) is None
+    own: list[Asked] = []
+    besides: list[Asked] = []
+    for one in asked_in(words):
+        off = one.value is None and one.name not in SIZING
+        beside = one.name in _BESIDES or off or (one.name in SIZING and not planned) or _is_of_the_host(one.name)
+        (besides if beside else own).append(one)
+    return own, besides
+
+
+def _is_of_the_host(name: str) -> bool:
+    """True for an argument of vLLM that a scheduler knows nothing of."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_engine_arguments(parser)
+    return canonical_name(f"--{name}") in FLAGS and f"--{name}" not in parser._option_string_actions

@@ -1,0 +1,260 @@
+"""Which cards meet a need, in every form: the choice first and why, then all that was weighed, then what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.core.limits import API_VERSION
+from barostat.core.units import figure
+from barostat.judge.provisioning.choice import Choice
+from barostat.judge.provisioning.need import Need
+from barostat.judge.provisioning.offers import Forecast, Offer
+from barostat.judge.sizing.emulated_fp8 import emulated_fp8
+from barostat.judge.sizing.plan import CapacityPlan
+from barostat.shells.reports.aligned import aligned
+from barostat.shells.reports.sheet.page import footer, heading, items, page, verdict
+from barostat.shells.reports.sheet.page import table as table_html
+from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
+from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.scale import duration, plain
+from barostat.shells.reports.simulation.closing import level
+from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.wrapped import paragraph, terminal_width
+
+_HEAD = ("", "replicas", "cards", "per hour", "tokens/s", "TTFT p99", "mean ITL p99", "KV")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Model, engine version, what was needed, and the choice."""
+
+    model: str
+    version: str
+    need: Need
+    choice: Choice
+
+    @property
+    def promised(self) -> str:
+        """The service level in words."""
+        return level(self.need.slo) or "no SLO (--slo): that it keeps up"
+
+
+def _span(one: Offer) -> str:
+    if one.replicas is None:
+        return "none"
+    if one.fewest == one.most:
+        return str(one.replicas)
+    return f"{one.replicas} ({one.fewest} to {one.most if one.most is not None else 'none'})"
+
+
+def _with_ends(one: Offer, field: str) -> str:
+    """The time expected, and where steps are as short or as long as they may be: `330 (280-390) ms`."""
+    values = _times(one, field)
+    if values is None:
+        return "-"
+    by, unit = (1000.0, "ms") if values[0] < 1 else (1.0, "s")
+    middle, low, high = (figure(value * by) for value in values)
+    return f"{middle} ({low}-{high}) {unit}"
+
+
+def _times(one: Offer, field: str) -> tuple[float, float, float] | None:
+    """Expected, least and most."""
+    values = [getattr(run, field) for run in (one.expected, one.fast, one.slow) if run is not None]
+    if len(values) < 3 or None in values:
+        return None
+    return values[0], min(values), max(values)
+
+
+def cells(choice: Choice, *, short: bool = False) -> list[tuple[str, ...]]:
+    """The table, the heading first. `short`: without what a forecast may be off by."""
+    rows: list[tuple[str, ...]] = []
+    for one in choice.ranked:
+        if one.replicas is None or one.expected is None:
+            continue
+        cost = one.cost(one.cards)
+        rows.append((
+            one.name, _span(one), str(one.cards), f"{cost:,.2f}" if cost is not None else "-",
+            f"{one.expected.output_tokens_per_s:,.0f}",
+            format_seconds(one.expected.ttft_p99_s) if short else _with_ends(one, "ttft_p99_s"),
+            format_seconds(one.expected.tpot_p99_s) if short else _with_ends(one, "tpot_p99_s"),
+            f"{one.expected.kv_usage_ratio:.0%}",
+        ))  # fmt: skip
+    keep = [place for place, name in enumerate(_HEAD) if name != "per hour" or choice.by_price]
+    return [tuple(row[place] for place in keep) for row in (_HEAD, *rows)]
+
+
+def _others(choice: Choice) -> list[tuple[str, str]]:
+    return [(one.name, one.refused or "no number of replicas holds it") for one in choice.ranked if one.replicas is None]
+
+
+def notes(answer: Answer) -> list[str]:
+    """What to know of the forecast, a sentence each."""
+    ranked = [one for one in answer.choice.ranked if one.replicas is not None]
+    need = answer.need
+    twin = (
+        f"the twin's forecast: two runs of {need.load} spread over the replicas alike, lengths with a spread of {need.spread:g}; "
+        "in brackets, where steps are as short or as long as the step model's doubt has it"
+    )
+    said = [
+        twin,
+        *_doubts(ranked),
+    ]
+    said += [told for one in ranked if one.plan is not None and (told := _emulated(one.plan))]
+    return [*dict.fromkeys(said), "no spare replica is in it: add one for an upgrade or a fault"]
+
+
+def _doubts(offers: Sequence[Offer]) -> list[str]:
+    """How far steps may be off, those alike in one sentence."""
+    alike: dict[tuple[float, tuple[str, ...]], list[str]] = {}
+    for one in offers:
+        alike.setdefault((one.doubt_ratio, one.doubts), []).append(one.name)
+    return [
+        f"{', '.join(names)}: steps may be off by {ratio:.0%}{''.join(f'; {why}' for why in because)}"
+        for (ratio, because), names in alike.items()
+    ]
+
+
+def _emulated(plan: CapacityPlan) -> str:
+    return emulated_fp8(plan.request.card, plan.flags.kv_cache_dtype)
+
+
+def table(answer: Answer) -> str:
+    """For a terminal."""
+    width = terminal_width()
+    choice, chosen = answer.choice, answer.choice.chosen
+    lines = paragraph(f"{answer.model}, vLLM {answer.version}: {answer.need.told}; {answer.promised}", "", width)
+    lines.append("")
+    if chosen is None:
+        lines.append("None of these meets it.")
+    else:
+        cards = f"{chosen.cards} {'card' if chosen.cards == 1 else 'cards'}"
+        lines += paragraph(
+            f"Take {chosen.name}: {chosen.replicas} {'replica' if chosen.replicas == 1 else 'replicas'}, {cards}.", "", width
+        )
+        for because in choice.because:
+            lines += paragraph(because, "  - ", width)
+        lines += ["", *_drawn(choice, width)]
+    if others := _others(choice):
+        lines += ["", "Not these:"]
+        for name, why in others:
+            lines += paragraph(f"{name}: {why}", "  - ", width)
+    lines += ["", "To know:"]
+    for note in notes(answer):
+        lines += paragraph(note, "  - ", width)
+    return "\n".join(lines)
+
+
+def _drawn(choice: Choice, width: int) -> list[str]:
+    """The table as wide as there is room: with what forecasts may be off by, without, or each name above its numbers."""
+    for short in (False, True):
+        rows = cells(choice, short=short)
+        lines = aligned(rows, right=range(1, len(rows[0])))
+        if max(map(len, lines)) <= width:
+            return lines
+    head, *body = aligned([row[1:] for row in rows], right=range(len(rows[0])), lead="    ")
+    return [head, *(line for row, numbers in zip(rows[1:], body, strict=True) for line in (row[0], numbers))]
+
+
+def markdown(answer: Answer) -> str:
+    """For a ticket."""
+    choice, chosen = answer.choice, answer.choice.chosen
+    rows = cells(choice)
+    lines = [f"## {answer.model}, vLLM {answer.version}", "", f"{answer.need.told}; {answer.promised}.", ""]
+    lines += ["**None of these meets it.**"] if chosen is None else [f"**{chosen.replicas} x {chosen.name}**", ""]
+    lines += [f"* {because}" for because in choice.because]
+    if chosen is not None:
+        lines += ["", *(f"| {' | '.join(row)} |" for row in (rows[0], ("---",) * len(rows[0]), *rows[1:]))]
+    lines += ["", *(f"* not {name}: {why}" for name, why in _others(choice)), *(f"* {note}" for note in notes(answer))]
+    return "\n".join(lines)
+
+
+def page_of(answer: Answer) -> str:
+    """One HTML page: the choice, the forecasts with what they may be off by, the table."""
+    choice, chosen = answer.choice, answer.choice.chosen
+    meeting = [one for one in choice.ranked if one.replicas is not None]
+    if chosen is None:
+        card = verdict("critical", "NONE", "None of these meets it", "")
+    else:
+        replicas = f"{chosen.replicas} {'replica' if chosen.replicas == 1 else 'replicas'}"
+        card = verdict("none", "TAKE", f"{replicas} on {chosen.name}", f"{choice.because[0]}.")
+    drawn = [
+        Ranges(title, [found for one in meeting if (found := _candidate(one, field, chosen)) is not None], words)
+        for title, field, words in (("TTFT p99", "ttft_p99_s", duration), ("Mean ITL, p99 of requests", "tpot_p99_s", duration))
+    ]
+    amounts = [
+        Candidate(one.name, float(one.replicas or 0), float(one.fewest or 0), float(one.most or one.replicas or 0), one is chosen)
+        for one in meeting
+    ]
+    why = f"<h2>Why this one</h2>{items([escape(text) for text in choice.because[1:]])}" if choice.because[1:] else ""
+    body = (
+        f"{heading('plan', answer.model, f'{answer.need.told}; {answer.promised}; vLLM {answer.version}')}{card}{why}"
+        + (side_by_side([Ranges("Replicas", amounts, plain), *drawn]) + table_html(cells(choice), (0,), chosen=(0,)) if meeting else "")
+        + (
+            f"<h2>Not these</h2>{items([f'<b>{escape(name)}</b>: {escape(why)}' for name, why in others])}"
+            if (others := _others(choice))
+            else ""
+        )
+        + f"<h2>To know</h2>{items([escape(note) for note in notes(answer)])}{footer('the same as data: barostat plan --for -o json')}"
+    )
+    return page(f"Plan: {answer.model}", body)
+
+
+def _candidate(one: Offer, field: str, chosen: Offer | None) -> Candidate | None:
+    values = _times(one, field)
+    return None if values is None else Candidate(one.name, *values, one is chosen)
+
+
+def document(answer: Answer) -> dict[str, Any]:
+    """As the versioned JSON document."""
+    need, chosen = answer.need, answer.choice.chosen
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "CapacityOffers",
+        "model": answer.model,
+        "engineVersion": answer.version,
+        "need": {
+            "requestsPerSecond": need.rate_per_s or None, "users": need.users or None, "inputTokens": need.input_tokens,
+            "outputTokens": need.output_tokens, "spread": need.spread, "thinkSeconds": need.think_s if need.users else None,
+            "ttftSeconds": need.slo.ttft_s, "itlSeconds": need.slo.itl_s,
+        },
+        "chosen": chosen.name if chosen is not None else None,
+        "because": list(answer.choice.because),
+        "offers": [_offer(one) for one in answer.choice.ranked],
+        "notes": notes(answer),
+    }  # fmt: skip
+
+
+def _offer(one: Offer) -> dict[str, Any]:
+    card = one.plan.request.card if one.plan is not None else None
+    return {
+        "alternative": one.name,
+        "gpu": card.name if card is not None else None,
+        "gpusPerReplica": one.cards_each or None,
+        "replicas": one.replicas,
+        "replicasRange": [one.fewest, one.most],
+        "gpus": one.cards,
+        "costPerHour": one.cost(one.cards),
+        "costPerHourIfSlow": one.cost(one.most_cards),
+        "stepDoubtRatio": one.doubt_ratio or None,
+        "forecast": _run(one.expected),
+        "forecastIfFast": _run(one.fast),
+        "forecastIfSlow": _run(one.slow),
+        "refused": one.refused or None,
+    }
+
+
+def _run(found: Forecast | None) -> dict[str, float | None] | None:
+    if found is None:
+        return None
+    return {
+        "goodRequestsPerSecond": round(found.good_per_s, 4),
+        "outputTokensPerSecond": round(found.output_tokens_per_s, 2),
+        "ttftP50Seconds": found.ttft_p50_s,
+        "ttftP99Seconds": found.ttft_p99_s,
+        "meanItlP50Seconds": found.tpot_p50_s,
+        "meanItlP99Seconds": found.tpot_p99_s,
+        "kvUsageRatio": round(found.kv_usage_ratio, 4),
+        "preemptionsPerSecond": round(found.preempted_per_s, 4),
+    }

@@ -1,0 +1,113 @@
+"""The diagnosis as data: the stable, versioned JSON contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barostat.core.diagnosis import Diagnosis, Expected, NextStep, ReplicaReport, SymptomFinding, Trials
+from barostat.core.shown import ShownReport
+from barostat.core.verdict import Absent, Evidence, Present, Unknown
+from barostat.shells.reports.api_version import API_VERSION
+
+
+def report_json(report: ShownReport) -> dict[str, Any]:
+    """`kind: DiagnosisReport` as plain data, keys in reading order."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "DiagnosisReport",
+        "at": round(report.at, 3),
+        "target": report.target,
+        "fleet": {"diagnosis": _diagnosis(report.fleet)},
+        "replicas": [_replica(replica) for replica in report.replicas],
+        "problems": list(report.problems),
+    }
+
+
+def _replica(replica: ReplicaReport) -> dict[str, Any]:
+    return {
+        "name": replica.name,
+        "engine": {"name": "vllm", "version": replica.engine_version or None},
+        "diagnosis": _diagnosis(replica.diagnosis),
+        "forecast": {
+            "exhaustionInSeconds": None if replica.forecast.exhaustion_in_s is None else round(replica.forecast.exhaustion_in_s, 1),
+            "because": replica.forecast.because,
+        },
+        "restsOn": list(replica.rests_on),
+        "contributing": list(replica.contributing),
+        "ruledOut": [{"cause": item.cause, "because": item.because} for item in replica.ruled_out],
+        "notRuledOut": [{"cause": item.cause, "because": item.because} for item in replica.not_ruled_out],
+        "symptoms": [_symptom(finding) for finding in replica.symptoms],
+        "missing": list(replica.missing),
+        "next": [_step(step) for step in replica.next],
+        "trials": _trials(replica.trials),
+        "notAdvised": [_step(step) for step in replica.not_advised],
+        "problems": list(replica.problems),
+    }
+
+
+def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+    trigger = diagnosis.trigger
+    return {
+        "cause": diagnosis.cause,
+        "variant": diagnosis.variant or None,
+        "severity": diagnosis.severity,
+        "confidence": round(diagnosis.confidence, 2),
+        "scope": diagnosis.scope,
+        "trigger": None if trigger is None else {"kind": trigger.kind, "detail": trigger.detail},
+        "summary": diagnosis.summary,
+    }
+
+
+def _symptom(finding: SymptomFinding) -> dict[str, Any]:
+    match finding.verdict:
+        case Present(because, evidence, confidence):
+            return {
+                "name": finding.name,
+                "verdict": "Present",
+                "confidence": round(confidence, 2),
+                "evidence": [_evidence(item) for item in evidence],
+                "reason": because,
+            }
+        case Absent(because, evidence):
+            return {"name": finding.name, "verdict": "Absent", "evidence": [_evidence(item) for item in evidence], "reason": because}
+        case Unknown(why, missing, _):
+            return {"name": finding.name, "verdict": "Unknown", "evidence": [], "reason": why, "missing": list(missing)}
+
+
+def _evidence(item: Evidence) -> dict[str, Any]:
+    return {
+        "signal": item.signal,
+        "value": round(item.value, 6),
+        "unit": item.unit,
+        "ageSeconds": round(item.age_s, 1),
+        "source": item.source,
+        "note": item.note,
+    }
+
+
+def _trials(found: Trials | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"today": _expected(found.today), "told": found.told, "whyNot": found.why_not or None}
+
+
+def _step(step: NextStep) -> dict[str, Any]:
+    return {
+        "lever": step.lever, "change": step.change, "because": step.because, "restarts": step.restarts,
+        "set": step.set_words or None, "expected": _expected(step.expected), "effect": step.effect, "told": step.told or None,
+        "untried": step.untried or None,
+    }  # fmt: skip
+
+
+def _expected(found: Expected | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "outputTokensPerSecond": _short(found.output_tokens_per_s), "ttftMeanSeconds": _short(found.ttft_mean_s),
+        "ttftP99Seconds": _short(found.ttft_p99_s), "itlMeanSeconds": _short(found.itl_mean_s), "itlP99Seconds": _short(found.itl_p99_s),
+        "preemptionsPerSecond": _short(found.preempted_per_s), "refusedRatio": _short(found.refused_ratio),
+    }  # fmt: skip
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")

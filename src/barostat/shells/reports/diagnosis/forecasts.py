@@ -1,0 +1,64 @@
+"""What the next steps are forecast to bring: as words beside each, and as a table of all with today first."""
+
+from __future__ import annotations
+
+from barostat.core.diagnosis import Expected, NextStep, ReplicaReport
+from barostat.core.units import figure
+from barostat.shells.reports.simulation.text import format_seconds
+
+HEADING = ("", "tokens/s", "TTFT mean", "TTFT p99", "ITL mean", "ITL p99", "preempt/s", "refused", "beside today")
+_EFFECTS = {"helps": "helps", "trade-off": "helps at a price", "harms": "costs more than it brings"}
+
+
+def expected_words(found: Expected) -> str:
+    """The forecast in one clause."""
+    refused = f"{found.refused_ratio:.1%} refused" if found.refused_ratio >= 0.0005 else "none refused"
+    return (
+        f"{_rate(found.output_tokens_per_s)} tokens/s, TTFT {format_seconds(found.ttft_mean_s)} (p99 {format_seconds(found.ttft_p99_s)}), "
+        f"ITL {format_seconds(found.itl_mean_s)} (p99 {format_seconds(found.itl_p99_s)}), "
+        f"{_rate(found.preempted_per_s)} preemptions/s, {refused}"
+    )
+
+
+def forecast_lines(step: NextStep) -> list[str]:
+    """What goes below a step: its forecast and what that is beside today, or why it was not tried; nothing where no trials were made."""
+    if step.untried:
+        return [f"not tried: {step.untried}"]
+    if step.expected is None or step.effect is None:
+        return []
+    if step.effect == "nothing":
+        return ["forecast: no difference from today that is more than chance"]
+    return [f"forecast: {expected_words(step.expected)}", f"{_EFFECTS[step.effect]}: {step.told.removeprefix('better: ')}"]
+
+
+def trials_words(replica: ReplicaReport) -> list[str]:
+    """Today on the twin, what the order rests on, and how to try one again; or what is missing for it."""
+    trials = replica.trials
+    if trials is None:
+        return []
+    if trials.today is None:
+        return [f"the next steps are in their usual order, not tried: {trials.why_not}"]
+    again = next((step.set_words for step in replica.next if step.set_words), "")
+    more = [f"again, with more runs: barostat what-if --from ... --set {again}"] if again else []
+    return [f"today on the twin: {expected_words(trials.today)}", trials.told, *more]
+
+
+def rows(replica: ReplicaReport) -> list[tuple[str, ...]]:
+    """The heading, today, and every step that was tried; nothing where none was."""
+    if replica.trials is None or replica.trials.today is None:
+        return []
+    steps = [step for step in replica.next if step.expected is not None]
+    found = [HEADING, ("today", *_cells(replica.trials.today), "")]
+    return [*found, *((step.change, *_cells(step.expected), step.told) for step in steps if step.expected is not None)]
+
+
+def _cells(found: Expected) -> tuple[str, ...]:
+    seconds = (found.ttft_mean_s, found.ttft_p99_s, found.itl_mean_s, found.itl_p99_s)
+    return (
+        _rate(found.output_tokens_per_s), *(format_seconds(value) for value in seconds), _rate(found.preempted_per_s),
+        f"{found.refused_ratio:.1%}",
+    )  # fmt: skip
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == 0 else "0" if value < 0.0005 else figure(value, 2)

@@ -1,0 +1,178 @@
+"""The diagnosis as one HTML page that needs nothing else, to attach to a ticket: the report, and the signals behind it over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport, SymptomFinding
+from barostat.core.shown import ShownReport
+from barostat.core.signal import Signal
+from barostat.core.units import many
+from barostat.core.verdict import Present, Unknown
+from barostat.core.window import Window
+from barostat.shells.reports.diagnosis.forecasts import forecast_lines, rows, trials_words
+from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
+from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
+from barostat.shells.reports.sheet.page import beside, figures, folded, footer, heading, items, listing, page, table
+from barostat.shells.reports.sheet.page import verdict as verdict_card
+from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.scale import duration, percent, plain
+
+
+def report_html(report: ShownReport, windows: Mapping[str, Window]) -> str:
+    """The page. `windows`: what each replica's report rests on, by the replica's name; one without gets no drawings."""
+    at = datetime.fromtimestamp(report.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    notes = "".join(f"<p class='soft'>Note: {escape(problem)}</p>" for problem in report.problems)
+    foot = footer("the same as data: barostat diagnose -o json")
+    if len(report.replicas) == 1:
+        (replica,) = report.replicas
+        head = heading("diagnose", report.target, f"{_about(replica)} · {at}")
+        return page(f"Barostat: {report.target}", f"{head}{replica_html(replica, windows.get(replica.name), named=False)}{notes}{foot}")
+    sections = "".join(
+        f"<section><h2>{escape(_about(replica))}</h2>{replica_html(replica, windows.get(replica.name), named=False)}</section>"
+        for replica in report.replicas
+    )
+    head = heading("diagnose", report.target, f"{len(report.replicas)} replicas · {at}")
+    return page(f"Barostat: {report.target}", f"{head}{verdict(report.fleet)}{notes}{_fleet_table(report)}{sections}{foot}")
+
+
+def replica_html(replica: ReplicaReport, window: Window | None, marks: tuple[tuple[float, str], ...] = (), *, named: bool = True) -> str:
+    """What the report says about one replica, as HTML. `marks`: instants (unix seconds) to show; `named`: with its name and version."""
+    lines = [f"<p class='soft'>{escape(_about(replica))}</p>"] if named else []
+    lines.append(verdict(replica.diagnosis))
+    if (trigger := replica.diagnosis.trigger) is not None:
+        lines.append(f"<p>Trigger: <b>{escape(trigger.kind)}</b>, {escape(trigger.detail)}</p>")
+    if replica.forecast.exhaustion_in_s is not None:
+        when = duration(replica.forecast.exhaustion_in_s)
+        lines.append(f"<p>Forecast: the KV pool is full in about <b>{when}</b>: {escape(replica.forecast.because)}</p>")
+    if window is not None:
+        lines += [_figures(window), _drawings(window, replica.diagnosis, marks)]
+    present = [finding for finding in replica.symptoms if isinstance(finding.verdict, Present)]
+    carrying = [finding for finding in present if finding.name in replica.rests_on]
+    told = (
+        listing("Why", [_finding(finding) for finding in carrying]),
+        listing("What to do, in order", [_step(step) for step in replica.next], "ol"),
+        listing("What to leave", [f"<b>{escape(step.lever)}</b>: {escape(step.because)}" for step in replica.not_advised]),
+    )
+    beyond = (
+        listing("Why not the others", [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.ruled_out]),
+        listing("Not ruled out", [f"<b>{escape(item.cause)}</b>: {escape(item.because)}" for item in replica.not_ruled_out]),
+        listing("Contributing", [escape(text) for text in replica.contributing]),
+        listing("Also seen", [_finding(finding) for finding in present if finding not in carrying]),
+        listing("What would tell more", [escape(text) for text in replica.missing]),
+        listing("Notes", [escape(text) for text in replica.problems]),
+    )
+    lines += [_forecasts(replica), beside("".join(told), "".join(beyond))]
+    unknown = [f"{escape(f.name)}: {escape(f.verdict.why)}" for f in replica.symptoms if isinstance(f.verdict, Unknown)]
+    if unknown:
+        lines.append(folded(f"{many(len(unknown), 'symptom')} could not be judged", items(unknown)))
+    return "".join(lines)
+
+
+def verdict(diagnosis: Diagnosis) -> str:
+    """The cause, how bad, how sure, and the sentence, as HTML."""
+    sure = f"{diagnosis.confidence:.0%} sure" if diagnosis.cause != "unknown" else ""
+    return verdict_card(diagnosis.severity, WORDS[diagnosis.severity], cause_words(diagnosis), diagnosis.summary, sure)
+
+
+def _about(replica: ReplicaReport) -> str:
+    return f"{replica.name} · {f'vLLM {replica.engine_version}' if replica.engine_version else 'vLLM, version not known'}"
+
+
+def _fleet_table(report: ShownReport) -> str:
+    rows = "".join(f"<tr>{''.join(_fleet_cells(replica))}</tr>" for replica in report.replicas)
+    head = "<th class='words'>replica</th><th></th><th class='words'>cause</th><th>sure</th>"
+    return f"<div class='scroll'><table><tr>{head}</tr>{rows}</table></div>"
+
+
+def _fleet_cells(replica: ReplicaReport) -> tuple[str, ...]:
+    found = replica.diagnosis
+    badge = f"<span class='badge {found.severity}'>{WORDS[found.severity]}</span>"
+    sure = f"{found.confidence:.0%}" if found.cause != "unknown" else "-"
+    return (
+        f"<td class='words'>{escape(replica.name)}</td><td>{badge}</td>",
+        f"<td class='words'>{escape(cause_words(found))}</td><td>{sure}</td>",
+    )
+
+
+def _finding(finding: SymptomFinding) -> str:
+    found = finding.verdict
+    assert isinstance(found, Present)
+    evidence = [escape(evidence_words(item)) for item in found.evidence]
+    behind = folded("evidence", items(evidence)) if evidence else ""
+    return f"<b>{escape(finding.name)}</b>: {escape(found.because)}{behind}"
+
+
+def _step(step: NextStep) -> str:
+    cost = "restarts the engine" if step.restarts else "live, at your gateway" if step.lever.startswith("edge-") else "live"
+    below = "".join(f"<br/><span class='soft'>{escape(line)}</span>" for line in forecast_lines(step))
+    return f"<code>{escape(step.change)}</code><span class='tag'>{cost}</span><br/>{escape(step.because)}{below}"
+
+
+def _forecasts(replica: ReplicaReport) -> str:
+    """The next steps beside today, as trials on the twin have them; or why there were none."""
+    told, found = trials_words(replica), rows(replica)
+    if not found:
+        return "".join(f"<p class='soft'>{escape(line)}</p>" for line in told)
+    below = "".join(f"<p class='soft'>{escape(line)}</p>" for line in told[1:])
+    return f"<h3>What the next steps are forecast to bring</h3>{table(found, (0, 8))}{below}"
+
+
+_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("KV usage", "kv_usage_ratio", percent), ("Running", "running_requests", plain), ("Waiting", "waiting_requests", plain),
+    ("Preemptions/s", "preemptions_per_s", plain), ("TTFT p99", "ttft_p99_s", duration), ("ITL p99", "itl_p99_s", duration),
+)  # fmt: skip
+
+
+def _figures(window: Window) -> str:
+    """The last value of what a person asks for first; empty where the engine told none of it."""
+    found = [(name, words(window.signals[signal].last), "") for name, signal, words in _FIGURES if signal in window.signals]
+    return figures(found)
+
+
+def _drawings(window: Window, diagnosis: Diagnosis, marks: tuple[tuple[float, str], ...]) -> str:
+    """The signals that carry a diagnosis of load, with their limits, over the time that was looked at."""
+    drawn = [chart for chart in _charts(window, diagnosis) if any(len(line.points) > 1 for line in chart.lines)]
+    instants = [at for chart in drawn for line in chart.lines for at, _ in line.points]
+    if not instants:
+        return ""
+    return charts(drawn, Span(min(instants), max(instants), marks, zero_s=min(instants)))
+
+
+def _charts(window: Window, diagnosis: Diagnosis) -> list[Chart]:
+    pool, slots = window.signals.get("kv_pool_tokens"), window.signals.get("max_running_requests")
+    full = ((1.0, "full" if pool is None else f"{plain(pool.last)} tokens"),)
+    found = [
+        Chart("KV usage", _lines(window, kv_usage_ratio=""), percent, 1.0, full),
+        Chart(
+            "Requests",
+            _lines(window, running_requests="running", waiting_requests="waiting"),
+            plain,
+            limits=_limit(slots, "slots"),
+            counts=True,
+        ),
+        Chart("Preemptions per second", _lines(window, preemptions_per_s=""), plain),
+        Chart("Output tokens per second", _lines(window, generation_tokens_per_s=""), plain),
+        Chart("Time to first token", _lines(window, ttft_mean_s=""), duration, note=_quantile(window, "ttft_p99_s", duration)),
+        Chart("Time between tokens", _lines(window, itl_mean_s=""), duration, note=_quantile(window, "itl_p99_s", duration)),
+    ]
+    if diagnosis.cause == "host-bound":
+        limit = _limit(window.signals.get("cpu_limit_cores"), "cores there are")
+        found.append(Chart("CPU cores", _lines(window, cpu_usage_cores="all", api_server_cpu_cores="API server"), plain, limits=limit))
+    return found
+
+
+def _lines(window: Window, **names: str) -> tuple[Line, ...]:
+    """Signals by name, with what their line is called; those of one source only, so that the axis is one."""
+    found = [(window.signals[name], words) for name, words in names.items() if name in window.signals]
+    return tuple(Line(signal.points, words, "second" if place else "") for place, (signal, words) in enumerate(found))
+
+
+def _limit(signal: Signal | None, name: str) -> tuple[tuple[float, str], ...]:
+    return () if signal is None else ((signal.last, f"{plain(signal.last)} {name}"),)
+
+
+def _quantile(window: Window, name: str, words: Callable[[float], str]) -> str:
+    signal = window.signals.get(name)
+    return "mean" + ("" if signal is None else f"; p99 of all {words(signal.last)}")

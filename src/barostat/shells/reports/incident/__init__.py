@@ -1,0 +1,1 @@
+"""An incident, a remedy's plan and its post-mortem in every form."""

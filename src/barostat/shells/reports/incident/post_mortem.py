@@ -1,0 +1,168 @@
+"""An incident as a line, as data, as Markdown and as a page: what was found, planned and done, when, and how it ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from barostat.core.units import figure
+from barostat.judge.diagnosis.causes import causes
+from barostat.judge.mitigation.measurements import Look, document
+from barostat.remedy.record import to_json
+from barostat.remedy.state import State
+from barostat.shells.reports.incident.charts import drawings, rows
+from barostat.shells.reports.json_text import json_text
+from barostat.shells.reports.sheet.charts import Band
+from barostat.shells.reports.sheet.page import facts, footer, heading, listing, page, table, verdict
+from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.scale import duration, instant
+
+
+def line(state: State) -> str:
+    """One line for a list."""
+    return f"{state.plan.id}  {_at(state.plan.made_at)}  {state.plan.target}  {state.phase}  {state.plan.cause}: {state.plan.change}"
+
+
+def list_json(states: Sequence[State], odd: Sequence[str]) -> str:
+    """The records as a list, without their timelines, and what could not be read."""
+    found = [{key: value for key, value in json.loads(to_json(state)).items() if key != "timeline"} for state in states]
+    return json_text({"incidents": found, "problems": list(odd)})
+
+
+def as_json(state: State, looks: Sequence[Look] = ()) -> str:
+    """The record itself, indented, and beside it as `seen` what was measured, or null."""
+    return json_text({**json.loads(to_json(state)), "seen": document(looks) if looks else None})
+
+
+def as_markdown(state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None) -> str:
+    """The post-mortem in Markdown. `unseen`: why there are no looks; `after`: the incident that took its change back."""
+    lines = [f"# Incident {state.plan.id}", "", *(f"- **{title}:** {text}" for title, text in _facts(state, after))]
+    table = rows(state, looks)
+    lines += ["", "## Measured", "", *(_grid(table) if table else [unseen])]
+    lines += ["", "## Timeline", "", *_grid([_EVENTS, *_timeline(state)])]
+    if state.conditions:
+        lines += ["", "## Conditions", ""]
+        lines += [f"- **{found.type}** {found.status} ({_at(found.at)}): {found.reason}" for found in state.conditions]
+    lines += ["", "## Figures before", "", *(f"- `{name}` {figure(value, 4)}" for name, value in state.plan.baseline)]
+    if state.undo and state.phase != "Done":
+        lines += ["", "## Not yet taken back", "", *(f"1. {type(act).__name__}" for act in reversed(state.undo))]
+    return "\n".join(lines)
+
+
+def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None) -> str:
+    """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks; `after`: what took its change back."""
+    conditions = [f"<b>{escape(found.type)}</b> {escape(found.status)}: {escape(found.reason)}" for found in state.conditions]
+    measured = f"<p>{escape(unseen)}</p>"
+    if looks:
+        measured = drawings(state, looks, _bands(state)) + table(rows(state, looks), (0, 2), mono=(2,))
+    severity, word = _VERDICTS.get(state.phase, ("info", state.phase.upper()))
+    body = (
+        f"{heading('incident', f'Incident {state.plan.id}', f'{state.plan.target} · {_at(state.plan.made_at)}')}"
+        f"{verdict(severity, word, state.why or 'it goes on', '')}"
+        f"{facts(_facts(state, after)[1:])}{_drawing(state)}"
+        f"<h2>Measured</h2>{measured}"
+        f"<h2>Timeline</h2>{table([_EVENTS, *_timeline(state)], (0, 2, 3), mono=(2,))}"
+        f"{listing('Conditions', conditions)}{footer(f'the same as data: barostat incident show {state.plan.id} -o json')}"
+    )
+    return page(f"Barostat: incident {state.plan.id}", body)
+
+
+def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
+    plan = state.plan
+    title = next((cause.title for cause in causes() if cause.name == plan.cause), "")
+    found = [
+        ("Outcome", f"{state.phase}: {state.why}" if state.why else state.phase),
+        ("Since then", f"taken back by incident {after.plan.id}, {_at(after.plan.made_at)}" if after else ""),
+        ("Target", str(plan.target)),
+        ("Cause", f"{plan.cause}{f' ({plan.variant})' if plan.variant else ''}{f': {title}' if title else ''}"),
+        ("Change", f"{plan.change} ({plan.lever}): {plan.because}"),
+        ("How", f"{plan.strategy}, {plan.replicas} replicas, {plan.kept_in_rotation} kept in rotation"),
+        ("At the gateway", _at_the_gateway(state)),
+    ]
+    if state.timeline:
+        found.append(("Run by", state.holder))
+        found.append(("Took", duration(state.timeline[-1].at - state.timeline[0].at)))
+    return [(title, text) for title, text in found if text]
+
+
+def _at_the_gateway(state: State) -> str:
+    """Which gateways held the limit, and for how long; empty for a change elsewhere."""
+    edge = state.plan.edge
+    if edge is None:
+        return ""
+    puts = [entry.at for entry in state.timeline if entry.event == "TightenGateway" and not entry.detail.startswith("back")]
+    backs = [entry.at for entry in state.timeline if entry.event == "TightenGateway" and entry.detail.startswith("back")]
+    held = f", held for {duration(backs[-1] - puts[0])}" if puts and backs else ", held" if puts else ""
+    watched = ", which only watched before and enforced its limits meanwhile" if edge.enforces else ""
+    return f"{', '.join(map(str, edge.gateways))}{watched}{held}"
+
+
+def _timeline(state: State) -> list[tuple[str, str, str, str]]:
+    began = state.timeline[0].at if state.timeline else 0.0
+    return [(_at(entry.at), f"{entry.at - began:.0f} s", entry.event, entry.detail) for entry in state.timeline]
+
+
+def _bands(state: State) -> tuple[Band, ...]:
+    """The phases, each until the next one; none where the record names none."""
+    phases = [entry for entry in state.timeline if entry.event in _PHASES]
+    ends = [entry.at for entry in (*phases[1:], *state.timeline[-1:])]
+    return tuple(Band(entry.at, end, entry.event, _PHASES[entry.event]) for entry, end in zip(phases, ends, strict=False))
+
+
+def _drawing(state: State) -> str:
+    """The phases as bars over time."""
+    bands = _bands(state)
+    if len(bands) < 2 or state.timeline[-1].at <= state.timeline[0].at:
+        return ""
+    began = state.timeline[0].at
+    scale = _WIDTH / (state.timeline[-1].at - began)
+    bars = []
+    shown = [band for band in bands if band.until_s - band.from_s >= SHORTEST_S]
+    for index, band in enumerate(shown):
+        x, took = (band.from_s - began) * scale, band.until_s - band.from_s
+        width, label = max(1.0, took * scale), f"{band.name} {instant(took)}"
+        room = _CHARACTER * len(label)
+        if room + 8 <= width:
+            place = f"x='{x + 4:.1f}'"
+        elif x + width + room + 4 <= _WIDTH:
+            place = f"x='{x + width + 4:.1f}'"
+        else:
+            place = f"x='{x - 4:.1f}' text-anchor='end'"
+        bars.append(
+            f"<rect class='{band.kind}' x='{x:.1f}' y='{18 * index}' width='{width:.1f}' height='14' rx='2'/>"
+            f"<text class='row-name' {place} y='{18 * index + 11}'>{escape(label)}</text>"
+        )
+    height = 18 * len(shown)
+    svg = f"<svg role='img' aria-label='phases over time' viewBox='0 0 {_WIDTH:.0f} {height}'>{''.join(bars)}</svg>"
+    return f"<div class='phases'>{svg}</div>"
+
+
+_WIDTH, _CHARACTER = 400.0, 6.0
+SHORTEST_S = 1.0
+"""A phase that took less is passed through, and has no bar."""
+_EVENTS = ("time", "after", "event", "detail")
+_PHASES = {
+    "Confirming": "is-calm", "Planned": "is-calm", "Preparing": "is-prepare", "Draining": "is-change", "Changing": "is-change",
+    "Verifying": "is-verify", "Holding": "is-prepare", "Promoting": "is-promote", "RollingBack": "is-back", "Done": "is-done",
+    "RolledBack": "is-bad",
+    "HandedOff": "is-bad", "Refused": "is-calm",
+}  # fmt: skip
+_VERDICTS = {
+    "Done": ("none", "DONE"), "RolledBack": ("warning", "ROLLED BACK"), "HandedOff": ("critical", "HANDED OFF"),
+    "Refused": ("info", "REFUSED"),
+}  # fmt: skip
+
+
+def _at(instant: float) -> str:
+    return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _grid(entries: Sequence[tuple[str, ...]]) -> list[str]:
+    """The entries as a table in Markdown; the first is the heading."""
+    written = [f"| {' | '.join(map(_cell, entry))} |" for entry in entries]
+    return [written[0], "|---" * len(entries[0]) + "|", *written[1:]]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,94 @@
+"""A load as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+from barostat.core.units import figure, many
+from barostat.judge.load_test.figures import Figures
+from barostat.shells.reports.load.text import sender, spreads
+from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
+from barostat.shells.reports.sheet.page import figures, footer, heading, page, table, verdict
+from barostat.shells.reports.sheet.scale import duration, percent, plain
+from barostat.shells.reports.simulation.text import format_seconds
+from barostat.twin.summary import Slo
+
+
+def load_html(target: str, traffic: str, found: Figures, slo: Slo) -> str:
+    """The page of one run."""
+    body = (
+        f"{heading('load', target, f'{traffic}; {format_seconds(found.duration_s)}')}{_verdict(found)}{figures(tiles(found, slo))}"
+        f"{over_time(found, slo)}<h2>Latencies</h2>{latencies(found)}{_reasons(found)}"
+        f"{footer('the same as data: barostat load -o json')}"
+    )
+    return page(f"Barostat: load on {target}", body)
+
+
+def tiles(found: Figures, slo: Slo) -> list[tuple[str, str, str]]:
+    """The numbers that matter."""
+    good = "" if slo.ttft_s is None and slo.itl_s is None else f"{figure(found.good_per_s, 4)} of them good"
+    rows = [
+        ("Requests", f"{figure(found.ok_per_s, 4)}/s", good),
+        ("Output tokens", f"{found.output_tokens_per_s:,.5g}/s", ""),
+        ("TTFT p99", format_seconds(found.ttft.p99), "" if slo.ttft_s is None else f"{format_seconds(slo.ttft_s)} allowed"),
+        ("ITL p99", format_seconds(found.itl.p99), "" if slo.itl_s is None else f"{format_seconds(slo.itl_s)} allowed"),
+    ]
+    if found.engine is not None:
+        seen = found.engine
+        rows += [
+            ("KV usage", percent(seen.usage_mean_ratio), f"{percent(seen.usage_max_ratio)} at most"),
+            ("Preemptions", f"{seen.preemptions:,}", f"{seen.waiting_max:,} waiting at most"),
+        ]
+    return rows
+
+
+def latencies(found: Figures) -> str:
+    """The table of latencies."""
+    rows: list[tuple[str, ...]] = [("", "mean", "p50", "p90", "p95", "p99", "max")]
+    for name, spread in spreads(found):
+        values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
+        rows.append((name, *(format_seconds(value) for value in values)))
+    return table(rows)
+
+
+def over_time(found: Figures, slo: Slo) -> str:
+    """What clients saw, stretch by stretch."""
+    if len(found.stretches) < 2:
+        return ""
+    at = [one.at_s for one in found.stretches]
+    waits = [(one.at_s, one.ttft_p99_s) for one in found.stretches if one.ttft_p99_s is not None]
+    sent = Line([(one.at_s, one.sent_per_s) for one in found.stretches], "sent", "pale")
+    done = Line([(one.at_s, one.done_per_s) for one in found.stretches], "answered")
+    limits = () if slo.ttft_s is None else ((slo.ttft_s, f"allowed {format_seconds(slo.ttft_s)}"),)
+    usage = Line([(one.at_s, one.usage_ratio) for one in found.readings])
+    waiting = Line([(one.at_s, float(one.waiting)) for one in found.readings])
+    drawn = (
+        Chart("Requests per second", (sent, done), plain),
+        Chart("Under way", (Line([(one.at_s, float(one.under_way)) for one in found.stretches]),), plain, counts=True),
+        Chart("TTFT p99", (Line(waits),), duration, limits=limits),
+        Chart("KV usage", (usage,), percent, top=1.0),
+        Chart("Waiting in the engine", (waiting,), plain, counts=True),
+    )
+    return charts(drawn, Span(0.0, max(at[-1], 1e-9)))
+
+
+def _verdict(found: Figures) -> str:
+    counted = f"{found.ok:,} of {many(found.sent, 'request')} answered, {found.refused:,} refused, {many(found.errors, 'error')}"
+    if not found.sent:
+        return verdict("info", "NOTHING", "nothing was sent", "it was stopped before the first request was due")
+    if found.keeping.trouble:
+        return verdict("warning", "SENDER", "the sender did not keep up", found.keeping.trouble, counted)
+    if found.errors:
+        return verdict("critical", "ERRORS", f"{many(found.errors, 'request')} failed", counted)
+    if found.refused:
+        return verdict("warning", "REFUSED", f"{many(found.refused, 'request')} refused", counted)
+    if found.interrupted:
+        return verdict("info", "STOPPED", f"stopped with {many(found.cut, 'request')} under way", counted, sender(found.keeping))
+    if found.cut:
+        return verdict("warning", "NOT ENDED", f"{many(found.cut, 'request')} did not end in time", counted, sender(found.keeping))
+    return verdict("none", "OK", "every request was answered", counted, sender(found.keeping))
+
+
+def _reasons(found: Figures) -> str:
+    if not found.reasons:
+        return ""
+    rows = [("Refused or failed with", "requests"), *((reason, f"{count:,}") for reason, count in found.reasons.items())]
+    return f"<h2>Not answered</h2>{table(rows)}"

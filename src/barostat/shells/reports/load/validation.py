@@ -1,0 +1,128 @@
+"""A validation for a terminal, as data and as JUnit; and the certificate that `check` asks for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from barostat.core.units import figure
+from barostat.judge.load_test.knee import Knee
+from barostat.judge.load_test.proof import Check, Proof
+from barostat.load.target import Target
+from barostat.shells.reports.aligned import aligned
+from barostat.shells.reports.api_version import API_VERSION
+from barostat.shells.reports.load.text import figures_json
+from barostat.twin.summary import Slo
+
+WORDS = {"pass": "PASS", "fail": "FAIL", "note": "note", "unknown": "?"}
+SENTENCES = {
+    "pass": "the engine keeps its service level at all that these limits allow",
+    "fail": "these limits allow what the engine does not carry",
+    "unknown": "nothing is proved: something could not be told",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """One validation. `at`: ISO 8601, UTC; `digest`: of the limits (`lint.limits_digest`)."""
+
+    target: Target
+    limits_file: str
+    limits_name: str
+    digest: str
+    slo: Slo
+    at: str
+    proof: Proof
+
+
+def certificate_text(found: Validated) -> str:
+    """The certificate as JSON: the validation without what only a reader of the run needs."""
+    document = {**validation_json(found), "kind": "LoadTestCertificate"}
+    return json.dumps(document, indent=2) + "\n"
+
+
+def validation_json(found: Validated) -> dict[str, Any]:
+    """`kind: Validation` as plain data, keys in reading order."""
+    target, proof = found.target, found.proof
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Validation",
+        "verdict": proof.verdict,
+        "at": found.at,
+        "target": target.where.base,
+        "engine": {"version": target.version, "model": target.model, "maxModelLen": target.max_model_len, "flags": dict(target.flags)},
+        "limits": {"file": found.limits_file.rsplit("/", 1)[-1], "name": found.limits_name, "digest": found.digest},
+        "slo": {"ttftP99Seconds": found.slo.ttft_s, "itlP99Seconds": found.slo.itl_s},
+        "checks": [{"phase": one.phase, "name": one.name, "standing": one.standing, "told": one.told} for one in proof.checks],
+        "phases": [{"name": phase.name, **figures_json(phase.traffic, phase.found, found.slo)} for phase in proof.phases],
+        "knee": _knee_json(proof.knee) if proof.knee is not None else None,
+        "notes": list(target.notes),
+    }
+
+
+def _knee_json(knee: Knee) -> dict[str, Any]:
+    return {
+        "heldPerSecond": knee.held_per_s,
+        "lostPerSecond": knee.lost_per_s,
+        "tried": [
+            {
+                "requestsPerSecond": one.per_s,
+                "lost": one.lost or None,
+                "ttftP99Seconds": one.found.ttft.p99,
+                "itlP99Seconds": one.found.itl.p99,
+                "preemptions": one.found.engine.preemptions if one.found.engine is not None else None,
+            }
+            for one in knee.tried
+        ],
+    }
+
+
+def knee_sentence(knee: Knee) -> str:
+    """The knee for a person."""
+    if knee.held_per_s is None and knee.lost_per_s is None:
+        return "nothing was tried to its end"
+    if knee.held_per_s is None:
+        return f"no load held, down to {figure(knee.lost_per_s or 0, 4)} requests/s"
+    if knee.lost_per_s is None:
+        return f"at least {figure(knee.held_per_s, 4)} requests/s: nothing that was tried was too much"
+    return f"{figure(knee.held_per_s, 4)} requests/s hold, {figure(knee.lost_per_s, 4)} do not"
+
+
+def validation_table(found: Validated) -> str:
+    """What was checked, line by line, and the verdict last."""
+    proof = found.proof
+    lines = [found.target.named, f"{found.limits_file}{f' ({found.limits_name})' if found.limits_name else ''}", ""]
+    lines += aligned(_rows(proof.checks))
+    if proof.knee is not None:
+        lines += ["", f"knee  {knee_sentence(proof.knee)}"]
+    lines += ["", f"{WORDS[proof.verdict] if proof.verdict != 'unknown' else 'CANNOT TELL'}: {SENTENCES[proof.verdict]}"]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(checks: tuple[Check, ...]) -> list[tuple[str, str, str]]:
+    """Standing, phase (once), sentence."""
+    found, before = [], ""
+    for one in checks:
+        found.append((WORDS[one.standing], "" if one.phase == before else one.phase, one.told))
+        before = one.phase
+    return found
+
+
+def junit(found: Validated) -> str:
+    """A test case for each check."""
+    checks = found.proof.checks
+    failed, unknown = (sum(one.standing == standing for one in checks) for standing in ("fail", "unknown"))
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuites><testsuite name="barostat validate" tests="{len(checks)}" failures="{failed}" errors="{unknown}">',
+    ]
+    for one in checks:
+        case = f"<testcase classname={quoteattr(one.phase)} name={quoteattr(one.name)}"
+        if one.standing in ("fail", "unknown"):
+            word = "failure" if one.standing == "fail" else "error"
+            lines.append(f"{case}><{word} message={quoteattr(one.told)}/></testcase>")
+        else:
+            lines.append(f"{case}/>")
+    return "\n".join([*lines, "</testsuite></testsuites>"]) + "\n"

@@ -1,0 +1,49 @@
+"""The pages of causes, symptoms, levers, alerts and of the rules of `barostat check`: each is its module's docstring."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from barostat.alerts.healthy_hours import said_of
+from barostat.alerts.named import alerts
+from barostat.judge.diagnosis.causes import causes
+from barostat.levers import levers
+from barostat.lint.rules import rules
+from barostat.symptoms import symptoms
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. `text` is plain prose with its sections as paragraphs."""
+
+    name: str
+    kind: Literal["cause", "symptom", "lever", "rule", "alert"]
+    title: str
+    text: str
+
+
+def pages() -> dict[str, Page]:
+    """Every page by name: causes by rank, then symptoms, levers, alerts and rules by name; of two with one name the rule gives way."""
+    found = [Page(cause.name, "cause", cause.title, _docstring(cause.judge)) for cause in causes()]
+    found += [Page(symptom.name, "symptom", symptom.title, _docstring(symptom.judge)) for symptom in symptoms()]
+    found += [Page(lever.name, "lever", lever.title, _docstring(lever.propose)) for lever in levers()]
+    found += [
+        Page(alert.name, "alert", alert.title, f"{_docstring(alert.expression)}\nHealthy: {said_of(alert.name)}") for alert in alerts()
+    ]
+    checked = [Page(rule.name, "rule", rule.title, _docstring(rule.judge)) for rule in rules()]
+    return {page.name: page for page in [*checked, *found]}
+
+
+def nearest(name: str, known: Mapping[str, Page]) -> list[str]:
+    """Up to three names that look like this one."""
+    return difflib.get_close_matches(name, known, n=3, cutoff=0.6) or [other for other in known if name in other][:3]
+
+
+def _docstring(rule: object) -> str:
+    module = sys.modules[getattr(rule, "__module__", "")]
+    return inspect.cleandoc(module.__doc__ or "")

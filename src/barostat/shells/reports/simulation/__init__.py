@@ -1,0 +1,1 @@
+"""Simulated runs and candidates side by side in every form."""

@@ -1,0 +1,1 @@
+"""What tuning found, in every form."""

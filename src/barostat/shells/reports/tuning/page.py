@@ -1,0 +1,82 @@
+"""What tuning found as one HTML page that needs nothing else: the best settings, what they bring, why, and what else was good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from barostat.judge.experiments.outlook import Outlook
+from barostat.judge.experiments.tuning import front
+from barostat.judge.experiments.tuning_proof import VERSIONS, summary_of
+from barostat.shells.reports.sheet.page import figures, footer, heading, items, page, table, verdict
+from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
+from barostat.shells.reports.sheet.safe_text import escape
+from barostat.shells.reports.sheet.scale import duration, plain
+from barostat.shells.reports.tuning.tuned import FRONT, Tuned, front_rows, headline, mean_of, why
+
+_DRAWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("good_per_s", "Good requests per second", plain), ("ttft_p99_s", "TTFT p99", duration), ("itl_p99_s", "ITL p99", duration),
+)  # fmt: skip
+_MOST = 10
+
+
+def tune_html(title: str, tuned: Tuned) -> str:
+    """The page. `title`: on whose traffic it was searched."""
+    first, second, *others = (*(line.strip() for line in headline(tuned)), "")
+    severity, word = _told(tuned)
+    points = front(tuned.results, tuned.best)[:_MOST]
+    chosen = tuple(place for place, point in enumerate(points) if point == tuned.best)
+    rows = [FRONT, *front_rows(tuned)]
+    notes = f"<h2>To know</h2>{items([escape(note) for note in tuned.notes])}" if tuned.notes else ""
+    body = (
+        f"{heading('tune', title, f'{tuned.results.spent:,} runs of the twin')}"
+        f"{verdict(severity, word, first, second)}"
+        f"{_figures(tuned)}{items([escape(line) for line in others if line])}"
+        f"<h2>Why</h2>{items([escape(line) for line in why(tuned) if line])}"
+        f"<h2>The best, and settings that no other beats in all three</h2>{_drawings(tuned)}"
+        f"{table(rows, (5,), chosen)}{notes}{footer('the same as data: barostat tune -o json')}"
+    )
+    return page(f"Barostat: tune {title}", body)
+
+
+def _told(tuned: Tuned) -> tuple[str, str]:
+    if tuned.holds is False:
+        return "critical", "DOES NOT HOLD"
+    if tuned.proof is None:
+        return "info", "NOT CONFIRMED"
+    if not tuned.changed or not (tuned.proof.told and tuned.proof.gain_per_s > 0):
+        return "info", "NOTHING BETTER"
+    return ("none", "BETTER") if tuned.proof.agreed else ("warning", "NOT SURE")
+
+
+def _figures(tuned: Tuned) -> str:
+    """Then, beside today, on requests that the search has not seen; empty where it was stopped before."""
+    if tuned.proof is None:
+        return ""
+    today, then = tuned.proof.today, tuned.proof.best
+    level = {"ttft_p99_s": tuned.slo.ttft_s, "itl_p99_s": tuned.slo.itl_s}
+
+    def tile(field: str, name: str, words: Callable[[float], str]) -> tuple[str, str, str]:
+        limit = level.get(field)
+        beside = f"{words(mean_of(today, field))} today"
+        return name, words(mean_of(then, field)), beside if limit is None else f"{beside}, at most {words(limit)}"
+
+    return figures([*(tile(*one) for one in _DRAWN), ("Held-out runs", str(VERSIONS), "of requests the search has not seen")])
+
+
+def _drawings(tuned: Tuned) -> str:
+    results = tuned.results
+    level = {"ttft_p99_s": tuned.slo.ttft_s, "itl_p99_s": tuned.slo.itl_s}
+    drawn = []
+    for field, name, words in _DRAWN:
+        rows = [
+            _candidate(summary_of(results.space.changed(point)), results.runs[point], field, point == tuned.best)
+            for point in front(results, tuned.best)[:_MOST]
+        ]
+        limit = level.get(field)
+        drawn.append(Ranges(name, rows, words, None if limit is None else (limit, duration(limit))))
+    return side_by_side(drawn)
+
+
+def _candidate(name: str, runs: Sequence[Outlook], field: str, chosen: bool) -> Candidate:
+    values = [value for run in runs if (value := getattr(run, field)) is not None] or [0.0]
+    return Candidate(name, sum(values) / len(values), min(values), max(values), chosen)

@@ -1,0 +1,235 @@
+"""What tuning found: the settings, what they bring, why, what restarts; as a table, Markdown, data, or bare arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.core.units import figure
+from barostat.judge.experiments.outlook import Outlook
+from barostat.judge.experiments.tuning import Results, front, mostly_holds
+from barostat.judge.experiments.tuning_proof import VERSIONS, Proof, summary_of
+from barostat.judge.experiments.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
+from barostat.shells.reports.aligned import aligned
+from barostat.shells.reports.api_version import API_VERSION
+from barostat.shells.reports.simulation.side_by_side import pace_json
+from barostat.shells.reports.simulation.text import format_seconds
+from barostat.twin.summary import Slo
+
+_SHOWN = 10
+FRONT = ("good/s", "TTFT p99", "ITL p99", "refused", "holds", "settings")
+"""The heading of `front_rows`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The search's results, the winner, its proof (None: stopped before it), what was asked, what to say beside."""
+
+    results: Results
+    best: Point
+    proof: Proof | None
+    slo: Slo
+    notes: Sequence[str] = ()
+
+    @property
+    def changed(self) -> dict[str, Value]:
+        """What the winner changes from today."""
+        return self.results.space.changed(self.best)
+
+    @property
+    def holds(self) -> bool | None:
+        """True if the winner keeps the service level: as the proof saw it, else as the search did; None where nothing was run."""
+        return self.results.keeps(self.best) if self.proof is None else self.proof.holds
+
+    @property
+    def flags(self) -> dict[str, Value]:
+        """The same as vLLM's arguments."""
+        return flags_of(self.results.space.settings, self.changed)
+
+    @property
+    def live(self) -> dict[str, Value]:
+        """What holds from the next request on, without a restart."""
+        return {name: value for name, value in self.changed.items() if name in LIVE}
+
+
+def tune_args(tuned: Tuned) -> str:
+    """The changed arguments as vLLM takes them, on one line; today's, of the levers that were tried, where none changes."""
+    space = tuned.results.space
+    today = {lever.name: value for lever, value in zip(space.levers, space.today, strict=True)}
+    words = [
+        f"--{name} {value:g}" if isinstance(value, float) else f"--{name} {value}"
+        for name, value in (tuned.flags or flags_of(space.settings, today)).items()
+        if value is not None
+    ]
+    return " ".join(words) + "\n"
+
+
+def beside_args(tuned: Tuned) -> str:
+    """What bare arguments do not tell, in a sentence: that nothing better was found, or what is no argument. Empty where they tell all."""
+    if not tuned.changed:
+        return "nothing better than today's settings was found: these arguments are today's"
+    if not tuned.flags:
+        return f"what is better is at the edge, not in the engine ({summary_of(tuned.live)}): these arguments are today's"
+    said = [f"leave out --{name}" for name, value in tuned.flags.items() if value is None]
+    if tuned.live:
+        said.append(f"beside these arguments, at the edge: {summary_of(tuned.live)}")
+    if tuned.proof is not None and not (tuned.proof.told and tuned.proof.gain_per_s > 0):
+        said.append("nothing better than today's settings beyond noise was found: these arguments are not worth a restart by themselves")
+    return "; ".join(said)
+
+
+def tune_table(tuned: Tuned) -> str:
+    """The answer for a terminal."""
+    lines = [*headline(tuned), "", *why(tuned), "", "the best, and settings that no other beats in all three:"]
+    lines += aligned([FRONT, *front_rows(tuned)], right=range(5), lead="  ")
+    return "\n".join(lines) + "\n"
+
+
+def tune_markdown(tuned: Tuned) -> str:
+    """The answer for a ticket."""
+    lines = ["# Tuning", "", *(f"- {line.strip()}" for line in (*headline(tuned), *why(tuned)) if line), ""]
+    lines += [f"| {' | '.join(FRONT)} |", "|---:|---:|---:|---:|---|---|"]
+    lines += ["| " + " | ".join(row) + " |" for row in front_rows(tuned)]
+    return "\n".join(lines) + "\n"
+
+
+def tune_json(tuned: Tuned) -> dict[str, Any]:
+    """`kind: Tuning` as plain data."""
+    results, proof = tuned.results, tuned.proof
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Tuning",
+        "slo": {"ttftP99Seconds": tuned.slo.ttft_s, "itlP99Seconds": tuned.slo.itl_s, "maxRefusedRatio": tuned.slo.refused_ratio},
+        "best": {"changes": tuned.changed, "args": tuned.flags, "live": tuned.live, "restarts": bool(tuned.flags), "holds": tuned.holds},
+        "proof": None
+        if proof is None
+        else {
+            "heldOutRuns": VERSIONS,
+            "runs": proof.spent,
+            "today": _three_json(proof.today),
+            "best": _three_json(proof.best),
+            "gainPerSecond": _short(proof.gain_per_s),
+            "standardError": _short(proof.error_per_s),
+            "moreThanNoise": proof.told,
+            "withEveryPace": proof.agreed,
+            "holdsToday": proof.holds_today,
+            "holds": proof.holds,
+            "bindsToday": proof.binds_today,
+            "binds": proof.binds,
+            "lostWithoutPerSecond": {name: _short(value) for name, value in proof.parts.items()},
+        },
+        "front": [{"changes": results.space.changed(point), **_three_json(results.runs[point])} for point in front(results, tuned.best)],
+        "runs": results.spent,
+        "stopped": results.stopped,
+        "pace": pace_json(results.pace),
+        "notes": list(tuned.notes),
+    }
+
+
+def headline(tuned: Tuned) -> list[str]:
+    """What is best, what it takes, and what it brings: a sentence each."""
+    proof, changed = tuned.proof, tuned.changed
+    asked = [
+        f"{name} p99 <= {format_seconds(limit)}"
+        for name, limit in (("TTFT", tuned.slo.ttft_s), ("ITL", tuned.slo.itl_s))
+        if limit is not None
+    ]
+    if tuned.slo.refused_ratio is not None:
+        asked.append(f"at most {tuned.slo.refused_ratio:.0%} refused")
+    level = " and ".join(asked)
+    first = f"nothing that was tried holds {level}; the closest to it" if tuned.holds is False else f"best for {level}"
+    lines = [f"{first}: {summary_of(changed)}"]
+    if tuned.flags:
+        lines.append(f"  needs a restart: {tune_args(tuned).strip() or 'leave out ' + ', '.join('--' + name for name in tuned.flags)}")
+    if tuned.live:
+        cut = "; an answer that is cut counts as good" if "edge-output-cap" in tuned.live else ""
+        lines.append(f"  live, at the edge: {summary_of(tuned.live)}{cut}")
+    if _takes_memory(tuned):
+        lines.append(
+            "  more slots or a larger budget take memory from the KV pool, which is not counted here: `barostat plan` says how much"
+        )
+    if proof is None:
+        return [*lines, "  stopped before it was confirmed on requests that the search has not seen"]
+    before, after = mean_of(proof.today), mean_of(proof.best)
+    if not changed:
+        return [*lines, f"  nothing that was tried is worth a change: {figure(before)} good requests/s today"]
+    percent = f" ({proof.gain_per_s / before:+.0%})" if before else ""
+    sure = "more than noise" if proof.told else "within noise: not worth a restart by itself"
+    if proof.told and not proof.agreed:
+        sure = "more than noise, but not with every pace that the engine's metrics allow: look longer, under another load too"
+    lines.append(
+        f"  on {VERSIONS} held-out runs: {figure(before)} good requests/s today, {figure(after)} then{percent}, "
+        f"difference {proof.gain_per_s:+.3g} with a standard error of {figure(proof.error_per_s, 2)}: {sure}"
+    )
+    return lines
+
+
+def _takes_memory(tuned: Tuned) -> bool:
+    """True if a setting is raised that the engine reserves memory for when it starts."""
+    now = tuned.results.space.settings
+    slots, budget = tuned.flags.get("max-num-seqs"), tuned.flags.get("max-num-batched-tokens")
+    return bool((slots and slots > now.max_num_seqs) or (budget and budget > now.max_num_batched_tokens))
+
+
+def why(tuned: Tuned) -> list[str]:
+    """What binds today and then, and what each change brings: a sentence each."""
+    proof = tuned.proof
+    lines = []
+    if proof is not None:
+        lines.append(f"today: {proof.binds_today}; {_level(proof.today, proof.holds_today)}")
+    if proof is not None and tuned.changed:
+        lines.append(f"then:  {proof.binds}; {_level(proof.best, proof.holds)}")
+    if tuned.holds is False:
+        untried = [f"--lever {name}" for name in ON_REQUEST if name not in {lever.name for lever in tuned.results.space.levers}]
+        also = f"; {', '.join(untried)} would be tried as well" if untried else ""
+        lines.append(f"no setting that was tried holds the service level on this load: it takes less load or more replicas{also}")
+    parts = {} if proof is None else proof.parts
+    lines += [
+        f"without {name} {'off' if (value := tuned.changed[name]) is None else f'{value:g}'}: {0.0 - lost:+.3g} good requests/s"
+        for name, lost in sorted(parts.items(), key=lambda item: -item[1])
+    ]
+    return lines
+
+
+def _level(runs: Sequence[Outlook], kept: bool) -> str:
+    ttft, itl = (mean_of(runs, name) for name in ("ttft_p99_s", "itl_p99_s"))
+    refused = mean_of(runs, "refused_ratio")
+    turned_away = f", {refused:.1%} refused" if refused else ""
+    level = "holds" if kept else "does not hold"
+    return f"TTFT p99 {format_seconds(ttft)}, ITL p99 {format_seconds(itl)}{turned_away}: the service level {level}"
+
+
+def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:
+    """The best settings and those that no other beats in all three: goodput, TTFT p99, ITL p99, then what is refused, whether the level
+    holds, the settings."""
+    results = tuned.results
+    found = []
+    for point in front(results, tuned.best)[:_SHOWN]:
+        runs = results.runs[point]
+        kept = mostly_holds(runs, tuned.slo)
+        latencies = (format_seconds(mean_of(runs, name)) for name in ("ttft_p99_s", "itl_p99_s"))
+        cells = (f"{figure(mean_of(runs))}", *latencies, f"{mean_of(runs, 'refused_ratio'):.1%}")
+        found.append((*cells, "yes" if kept else "no", summary_of(results.space.changed(point))))
+    return found
+
+
+def _three_json(runs: Sequence[Outlook]) -> dict[str, Any]:
+    return {
+        "goodRequestsPerSecond": _short(mean_of(runs)),
+        "ttftP99Seconds": _short(mean_of(runs, "ttft_p99_s")),
+        "itlP99Seconds": _short(mean_of(runs, "itl_p99_s")),
+        "preemptionsPerSecond": _short(mean_of(runs, "preempted_per_s")),
+        "kvUsageRatio": _short(mean_of(runs, "kv_usage_ratio")),
+        "refusedRatio": _short(mean_of(runs, "refused_ratio")),
+    }
+
+
+def mean_of(runs: Sequence[Outlook], name: str = "good_per_s") -> float:
+    """The mean of that field over the runs that have it; 0 where none has."""
+    values = [value for run in runs if (value := getattr(run, name)) is not None]
+    return sum(values) / len(values) if values else 0.0
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.9g}")

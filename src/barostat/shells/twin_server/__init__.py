@@ -1,1 +1,0 @@
-"""The twin in real time behind vLLM's HTTP API: a process that answers, and one that steps, as vLLM has them."""

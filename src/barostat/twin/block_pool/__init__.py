@@ -1,0 +1,1 @@
+"""vLLM's block pool: blocks, prefixes and what requests hold."""

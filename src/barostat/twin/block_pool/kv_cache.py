@@ -1,0 +1,211 @@
+"""Blocks for requests: whether they fit, which are taken, which are given back, and which become findable for others.
+
+Source: vLLM 0.32.0, KVCacheManager.allocate_slots, SingleTypeKVCacheManager, SlidingWindowManager, ChunkedLocalAttentionManager and
+MambaManager.
+"""
+
+from __future__ import annotations
+
+from barostat.core.units import ceil_div
+from barostat.twin.block_pool import moving_state
+from barostat.twin.block_pool.block_pool import NULL_BLOCK, BlockPool
+from barostat.twin.block_pool.prefix_lookup import Hit, PrefixLookup
+from barostat.twin.request import Request
+from barostat.twin.settings import KvGroup, Settings
+
+
+class KvCache:
+    """The pool and the rules by which requests draw on it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.pool = BlockPool(settings.kv_blocks, unhashed_first=settings.behaviour.unhashed_reused_first)
+        self._lookup = PrefixLookup(settings, self.pool)
+        self._groups = tuple(enumerate(settings.groups))
+        self._caps = tuple(settings.admission_cap_blocks(group) for group in settings.groups)
+        self._scales = tuple(group.block_tokens // settings.hash_tokens for group in settings.groups)
+        self._count = len(settings.groups)
+        self._windows = not all(group.is_full for group in settings.groups)
+        self._states = any(group.state for group in settings.groups)
+        self._new_states: set[int] = set()
+
+    @property
+    def nothing(self) -> Hit:
+        """No cached prefix."""
+        return self._lookup.nothing
+
+    def step_starts(self) -> None:
+        """States that were left behind in the step before can be resumed from now on."""
+        if self._states:
+            self._new_states.clear()
+
+    def lookup(self, request: Request) -> Hit:
+        """The cached prefix of the request; at least its last token is left to compute."""
+        if not self.settings.prefix_caching:
+            return self.nothing
+        hit = self._lookup.longest(request.key, request.tokens - 1)
+        request.shared_boundary_tokens = hit.boundary_tokens
+        return hit
+
+    def admit(self, request: Request, new_tokens: int, hit: Hit, watermark_blocks: int) -> bool:
+        """True, and the request holds its hit and room for its first chunk; False, and nothing has changed, where they do not fit."""
+        settings = self.settings
+        if settings.reserve_full_isl:
+            whole = min(request.tokens, settings.max_model_len)
+            if self._need(whole, hit, capped=True) + watermark_blocks > self.pool.free_blocks:
+                return False
+        slots = min(hit.tokens + new_tokens, settings.max_model_len)
+        if self._need(slots, hit, capped=False) + watermark_blocks > self.pool.free_blocks:
+            return False
+        if hit.found:
+            self._adopt(request, hit)
+        self._grow(request, slots)
+        self.remember(request, min(hit.tokens + new_tokens, request.tokens))
+        return True
+
+    def extend(self, request: Request, new_tokens: int) -> bool:
+        """True, and the running request has room for that many more tokens; False where the pool lacks it.
+
+        Either way what has left its windows is free.
+        """
+        if self._windows:
+            self._slide(request)
+        reached = request.computed_tokens + new_tokens
+        slots = min(reached, self.settings.max_model_len)
+        if self._states:
+            need = sum(self._more(group, slots, len(request.blocks[index])) for index, group in self._groups)
+        else:
+            need = sum(max(0, ceil_div(slots, group.block_tokens) - len(request.blocks[index])) for index, group in self._groups)
+        if need > self.pool.free_blocks:
+            return False
+        if need:
+            self._grow(request, slots)
+        self.remember(request, min(reached, request.tokens))
+        return True
+
+    def _need(self, tokens: int, hit: Hit, *, capped: bool) -> int:
+        """Free blocks that it takes to hold `tokens`: new ones, and those of the hit that nobody holds."""
+        total = 0
+        for index, group in self._groups:
+            if group.state:
+                cached = hit.blocks[index]
+                if cached and self.pool.key_of(cached[-1]) in self._new_states:
+                    return self.settings.kv_blocks + 1  # its state is computed in this very step: the next one can read it
+                if group.state == "align":
+                    total += self._more(group, tokens, len(cached)) + sum(map(self.pool.is_free, cached))
+                    continue
+            required = ceil_div(tokens, group.block_tokens)
+            cap = self._caps[index]
+            if capped and cap is not None:
+                required = min(required, cap)
+            skipped = group.skipped_tokens(hit.tokens) // group.block_tokens
+            cached = hit.blocks[index]
+            total += max(0, required - max(skipped, len(cached)))
+            total += sum(map(self.pool.is_free, cached[skipped:]))
+        return total
+
+    def _more(self, group: KvGroup, tokens: int, table: int) -> int:
+        """New blocks to hold so many tokens beside the places that there are."""
+        if group.state == "align":
+            return moving_state.need(table, tokens, group.block_tokens)
+        return max(0, ceil_div(tokens, group.block_tokens) - table)
+
+    def _adopt(self, request: Request, hit: Hit) -> None:
+        for index, group in self._groups:
+            skipped = group.skipped_tokens(hit.tokens) // group.block_tokens
+            kept = hit.blocks[index][skipped:]
+            self.pool.touch(kept)
+            request.blocks[index] = [NULL_BLOCK] * skipped + kept
+            request.hashed_blocks[index] = len(request.blocks[index])
+
+    def _grow(self, request: Request, slots: int) -> None:
+        for index, group in self._groups:
+            if group.state == "align":
+                moving_state.grow(request, index, slots, group.block_tokens, self.pool)
+                continue
+            table = request.blocks[index]
+            more = ceil_div(slots, group.block_tokens) - len(table)
+            if more > 0:
+                table.extend(self.pool.get(more))
+
+    def _slide(self, request: Request) -> None:
+        """What lies before each window is free. Tokens in flight still read theirs, in the versions that wait for them."""
+        processed = request.computed_tokens
+        if self.settings.behaviour.window_freed_when_processed:
+            processed -= request.in_flight_tokens
+        for index, group in self._groups:
+            if group.state == "align":
+                moving_state.slide(request, index, processed, group.block_tokens, self.pool)
+                continue
+            table = request.blocks[index]
+            left = min(group.skipped_tokens(processed) // group.block_tokens, len(table))
+            freed = []
+            for position in range(left - 1, -1, -1):
+                if table[position] == NULL_BLOCK:
+                    break
+                freed.append(table[position])
+                table[position] = NULL_BLOCK
+            if freed:
+                self.pool.free(freed)
+
+    def remember(self, request: Request, tokens: int) -> None:
+        """The full blocks among the request's first `tokens` can be found by others from now on."""
+        settings = self.settings
+        if not settings.prefix_caching:
+            return
+        exact = tokens
+        tokens -= tokens % settings.aligned_tokens
+        for index, group in self._groups:
+            if group.state == "align":
+                self._still_there(request, index, tokens if self._count > 1 else exact)
+            done, full = request.hashed_blocks[index], tokens // group.block_tokens
+            if done >= full:
+                continue
+            table, scale = request.blocks[index], self._scales[index]
+            wanted = self._reachable(request, group, done, full)
+            for position in range(done, full):
+                if table[position] != NULL_BLOCK and (wanted is None or wanted[position - done]):
+                    key = request.key((position + 1) * scale - 1) * self._count + index
+                    self.pool.register(table[position], key)
+                    if group.state:
+                        self._new_states.add(key)
+            request.hashed_blocks[index] = full
+
+    def _still_there(self, request: Request, index: int, tokens: int) -> None:
+        """The state at which a repeat of the prompt would resume counts as new as long as its request is not past it.
+
+        Source: vLLM 0.32.0, MambaManager._cache_partial_tail_block, where whole blocks are hashed.
+        """
+        size = self.settings.groups[index].block_tokens
+        place = tokens // size - 1
+        if tokens <= 0 or tokens % size or tokens != (request.prompt_tokens - 1) // size * size or place >= len(request.blocks[index]):
+            return
+        block = request.blocks[index][place]
+        if block == NULL_BLOCK:
+            return
+        key = request.key(place) * self._count + index
+        if self.pool.key_of(block) is None:
+            self.pool.register(block, key)
+        self._new_states.add(key)
+
+    def _reachable(self, request: Request, group: KvGroup, start: int, end: int) -> list[bool] | None:
+        """Which blocks start..end a later request could resume at; None for all. A window keeps only the tails that end where a
+        repeat of this prompt, or a prompt that shares what other groups still have, would start to compute; a state only the last block."""
+        if (group.window_tokens is None and not group.state) or not self.settings.behaviour.sparse_window_cache:
+            return None
+        size, aligned = group.block_tokens, self.settings.aligned_tokens
+        needed = 1 if group.window_tokens is None else ceil_div(group.window_tokens - 1, size)
+        wanted = [False] * (end - start)
+        for boundary in (request.prompt_tokens - 1, request.shared_boundary_tokens):
+            last = boundary // aligned * aligned // size
+            for position in range(max(start, last - needed), min(end, last)):
+                wanted[position - start] = True
+        return wanted
+
+    def release(self, request: Request) -> None:
+        """The request holds nothing; the tail of what it held is reused first."""
+        request.moving.clear()
+        for index in range(self._count):
+            self.pool.free(reversed(request.blocks[index]))
+            request.blocks[index] = []
+            request.hashed_blocks[index] = 0

@@ -1,0 +1,233 @@
+"""The state of the fast form: requests that decode are not touched at all while nothing happens to them.
+
+All of them advance by one token per step, so that one clock counts for all:
+
+    computed tokens of a decoding request  =  base + clock
+    it needs a block when that is a multiple of the block size: it stands in bucket (-base) mod block size, and step `clock` serves
+    bucket clock mod block size; it ends at a clock known when it starts to decode
+
+What happens to a request (admission, a chunk of its prompt, preemption, a step without budget for it, its end) re-anchors it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Protocol
+
+from barostat.twin.event_skipping.counted_pool import Chain, CountedPool
+from barostat.twin.outcome import Life
+from barostat.twin.request import Row
+from barostat.twin.scheduler.waiting import queue_for
+from barostat.twin.settings import Settings
+
+
+class Mode(IntEnum):
+    """What a request is at. ENDING: its last token is on its way, and it still holds its blocks (asynchronous scheduling)."""
+
+    WAITING = 0
+    PREFILL = 1
+    DECODE = 2
+    ENDING = 3
+
+
+WAITING, PREFILL, DECODE, ENDING = Mode  # looked up in the class, a member costs ten times as much
+
+
+class Mover:
+    """A request of the fast form. `computed` counts while it prefills; while it decodes, `base` does."""
+
+    __slots__ = (
+        "arrival_s", "base", "chain", "computed", "end_clock", "fresh_clock", "last_ns", "life", "limit", "lost", "mode", "name",
+        "priority", "prompt", "row", "seq", "starved", "tokens",
+    )  # fmt: skip
+
+    def __init__(self, row: Row, limit: int, life: Life) -> None:
+        self.row = row
+        self.name = row.request_id
+        self.arrival_s = row.arrival_s
+        self.priority = row.priority
+        self.prompt = row.input_tokens
+        self.limit = limit
+        self.life = life
+        self.tokens = row.input_tokens
+        self.computed = 0
+        self.base = 0
+        self.seq = 0
+        self.mode = WAITING
+        self.end_clock = -1
+        self.fresh_clock = -1
+        self.lost = 0
+        self.last_ns = 0
+        self.starved = False
+        self.chain: Chain | None = None
+
+    @property
+    def order(self) -> tuple[int, float, str]:
+        """Place in a queue by priority."""
+        return (self.priority, self.arrival_s, self.name)
+
+
+class FreeCount(Protocol):
+    """A pool, as far as a plan looks at it."""
+
+    free: int
+
+
+class EventSkippingState:
+    """Who runs, who prefills, who decodes in which phase, and what is free.
+
+    Blocks are only counted here; where they have to be told apart, another state does so behind the same methods.
+    """
+
+    tells_blocks_apart = False
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.size = settings.groups[0].block_tokens
+        self.pool = self._new_pool()
+        self.waiting = queue_for(settings.policy, Mover)
+        self.running: dict[int, Mover] = {}  # by order of admission
+        self.prefills: list[Mover] = []
+        self.buckets: list[dict[int, Mover]] = [{} for _ in range(self.size)]
+        self.ends: dict[int, list[Mover]] = {}
+        self.starved: dict[int, Mover] = {}
+        self.decodes = 0
+        self.base_sum = 0
+        self.clock = 0
+        self.last_end_ns = 0
+        self._admitted = 0
+        self._watermark_blocks = settings.watermark_blocks
+
+    def _new_pool(self) -> FreeCount:
+        settings = self.settings
+        self._counted = CountedPool(
+            settings.kv_blocks, caching=settings.prefix_caching, unhashed_first=settings.behaviour.unhashed_reused_first
+        )
+        return self._counted
+
+    def arrived(self, row: Row, limit: int, life: Life) -> Mover:
+        """The row as a request that waits for nothing yet."""
+        return Mover(row, limit, life)
+
+    def grow(self, mover: Mover, count: int) -> None:
+        """The request holds that many blocks more."""
+        del mover
+        self._counted.take(count)
+
+    def grow_buckets(self, first: int, last: int, blocks: int) -> None:
+        """In each step from `first` to before `last`, every request of its bucket holds one block more: so many together."""
+        del first, last
+        self._counted.take(blocks)
+
+    def find(self, mover: Mover) -> int:
+        """Leading blocks of the waiting request that the prefix cache still has; its last token is left to compute."""
+        return mover.chain.left if mover.chain is not None else 0
+
+    def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
+        """The request runs, last of all, and holds its first `reached` tokens, `hit` blocks of which were just found; if that leaves the
+        watermark free, with room for `reserved` tokens. Else False, and it waits."""
+        size, pool = self.size, self._counted
+        if -(-reserved // size) + (self._watermark_blocks if self.running else 0) > pool.free:
+            return False  # what it found is free as well
+        if mover.chain is not None:
+            pool.reclaim(mover.chain)
+            mover.chain = None
+        pool.take(-(-reached // size) - hit)
+        self._run(mover, hit * size)
+        return True
+
+    def remember(self, mover: Mover, tokens: int) -> None:
+        """What the request has computed of its prompt can be found by others from now on."""
+
+    def release(self, mover: Mover, blocks: int, hashed: int, *, again: bool) -> None:
+        """The request holds nothing; `hashed` of its blocks can be found by it, if it comes `again`, until they are reused."""
+        del again
+        mover.chain = self._counted.give_back(blocks, hashed)
+
+    def blocks_of(self, tokens: int) -> int:
+        """Blocks that hold so many tokens."""
+        return -(-tokens // self.size)
+
+    def computed(self, mover: Mover) -> int:
+        """Tokens whose keys and values are there, or on their way, before this step."""
+        return mover.base + self.clock if mover.mode is DECODE else mover.computed
+
+    def _run(self, mover: Mover, computed: int) -> None:
+        self._admitted += 1
+        mover.seq = self._admitted
+        mover.mode = PREFILL
+        mover.computed = computed
+        self.running[mover.seq] = mover
+        self.prefills.append(mover)
+
+    def start_decoding(self, mover: Mover, clock: int) -> None:
+        """From step `clock` on the request computes one token per step, until its limit."""
+        left = mover.limit - (mover.tokens - mover.prompt)
+        mover.mode = DECODE
+        mover.base = mover.computed - clock
+        mover.fresh_clock = clock
+        mover.end_clock = clock + left - 1
+        self.decodes += 1
+        self.base_sum += mover.base
+        self.buckets[-mover.base % self.size][mover.seq] = mover
+        self.ends.setdefault(mover.end_clock, []).append(mover)
+
+    def stop_decoding(self, mover: Mover) -> None:
+        """The request no longer takes part in the clock; `computed` says how far it came before this step."""
+        mover.computed = mover.base + self.clock
+        mover.tokens = mover.computed + 1
+        self.decodes -= 1
+        self.base_sum -= mover.base
+        del self.buckets[-mover.base % self.size][mover.seq]
+
+    def hold_back(self, mover: Mover) -> None:
+        """The decoding request has no part in this step: everything of it comes one step later."""
+        if not mover.starved:
+            mover.starved = True
+            mover.last_ns = self.last_end_ns
+            self.starved[mover.seq] = mover
+        del self.buckets[-mover.base % self.size][mover.seq]
+        mover.base -= 1
+        self.base_sum -= 1
+        self.buckets[-mover.base % self.size][mover.seq] = mover
+        mover.end_clock += 1
+        self.ends.setdefault(mover.end_clock, []).append(mover)
+
+    def preempt(self, mover: Mover, granted_tokens: int, granted_blocks: int) -> None:
+        """The request waits again and holds nothing. `granted`: what this very step had given it before it was chosen."""
+        mode = mover.mode
+        hashed = self._hashed_tokens(mover, granted_tokens) // self.size
+        if mode is DECODE:
+            self.stop_decoding(mover)
+            if not mover.starved:
+                mover.last_ns = self.last_end_ns
+            self.starved.pop(mover.seq, None)
+            mover.starved = False
+        elif mode is PREFILL:
+            self.prefills.remove(mover)
+        self.release(mover, self.blocks_of(mover.computed) + granted_blocks, hashed, again=True)
+        del self.running[mover.seq]
+        mover.lost = mover.computed
+        mover.computed = 0
+        mover.mode = WAITING
+        mover.life.preemptions += 1
+        self.waiting.put_back(mover)
+
+    def _hashed_tokens(self, mover: Mover, granted: int) -> int:
+        """How far the request's blocks have been offered to the prefix cache. Asynchronous scheduling offers a generated token only
+        when it is known, which the one of the step before is not yet."""
+        reached = self.computed(mover) + granted
+        if not self.settings.async_scheduling or mover.mode is PREFILL or mover.starved:
+            return reached
+        return reached - granted if mover.fresh_clock == self.clock else reached - 1
+
+    def prefills_are_last(self) -> bool:
+        """True if no decoding request was admitted after one that still prefills: then decodes come before prefills in a step."""
+        left = len(self.prefills)
+        for mover in reversed(self.running.values()):
+            if not left:
+                return True
+            if mover.mode is not PREFILL:
+                return False
+            left -= 1
+        return True

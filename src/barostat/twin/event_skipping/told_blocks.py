@@ -1,0 +1,184 @@
+"""The fast form where blocks have to be told apart: workloads whose requests share prefixes.
+
+As in EventSkippingState, a request that decodes is not touched; but its blocks are real ones, taken in the order of the requests in each
+step. Generated blocks are registered only when a preempted request leaves them behind: nobody else could have found them before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from barostat.twin.block_pool.content import pieces
+from barostat.twin.event_skipping.array_pool import ArrayPool, Blocks
+from barostat.twin.event_skipping.state import EventSkippingState, FreeCount, Mover
+from barostat.twin.outcome import Life
+from barostat.twin.request import Row
+from barostat.twin.settings import Settings
+
+
+class _Tables:
+    """A request's keys and blocks. `blocks` as taken: whole arrays, and single blocks in `tail`."""
+
+    __slots__ = ("blocks", "found", "hashed", "idle", "own_key", "shared", "tail")
+
+    def __init__(self, shared: Blocks) -> None:
+        self.shared = shared
+        self.own_key = -1
+        self.blocks = _NOTHING
+        self.tail: list[int] = []
+        self.found = _NOTHING
+        self.idle = 0
+        self.hashed = 0
+
+
+_FEW = 12  # blocks that are faster to take one by one
+_NOTHING: Blocks = np.zeros(0, dtype=np.int64)
+_SILENT: tuple[Sequence[object], Blocks] = ((), _NOTHING)
+
+
+class BlockLeapState(EventSkippingState):
+    """EventSkippingState over an ArrayPool."""
+
+    tells_blocks_apart = True
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._tables: dict[Mover, _Tables] = {}
+        self._chains: dict[tuple[int, object], int] = {}
+        self._said: dict[str | None, tuple[Sequence[object], Blocks]] = {}  # session -> its last prompt, and the first keys of its links
+        self._keys = 0
+
+    def _new_pool(self) -> FreeCount:
+        self._array = ArrayPool(self.settings.kv_blocks)
+        return self._array
+
+    def arrived(self, row: Row, limit: int, life: Life) -> Mover:
+        """The row as a request, with the keys of the blocks that it may share."""
+        mover = Mover(row, limit, life)
+        self._tables[mover] = _Tables(self._shared_keys(row))
+        return mover
+
+    def _shared_keys(self, row: Row) -> Blocks:
+        """A key for every full block whose tokens other requests may have too, the same for the same prefix."""
+        size = self.size
+        if row.prompt_token_ids is not None:
+            tokens = row.prompt_token_ids
+            return self._chained([tuple(tokens[start : start + size]) for start in range(0, len(tokens) - size + 1, size)], 1)
+        if row.hash_ids is None:
+            return _NOTHING
+        ids, id_tokens = row.hash_ids, row.id_tokens or size
+        per_id, rest = divmod(id_tokens, size)
+        if not rest:
+            covered = min(len(ids) * per_id, row.input_tokens // size)
+            return self._chained(ids[: -(-covered // per_id)], per_id, row.session_id)[:covered]
+        covered = min(len(ids) * id_tokens, row.input_tokens) // size
+        return self._chained([pieces(ids, id_tokens, index * size, (index + 1) * size) for index in range(covered)], 1)
+
+    def _chained(self, links: Sequence[object], per_link: int, session: str | None = None) -> Blocks:
+        """`per_link` consecutive keys for each link of the chain. A session's chain is gone on with where its last turn ended."""
+        before, known_firsts = self._said.get(session, _SILENT)
+        if links[: len(before)] != before:
+            before, known_firsts = _SILENT
+        chains, first, firsts = self._chains, int(known_firsts[-1]) if len(before) else -1, []
+        for link in links[len(before) :]:
+            known = chains.get((first, link))
+            if known is None:
+                known = chains[first, link] = self._keys
+                self._keys += per_link
+            first = known
+            firsts.append(first)
+        self._array.keys_up_to(self._keys)
+        keys = np.concatenate((known_firsts, np.array(firsts, dtype=np.int64)))
+        if session is not None:
+            self._said[session] = (links, keys)
+        return keys if per_link == 1 else (keys[:, None] + np.arange(per_link)).ravel()
+
+    def grow(self, mover: Mover, count: int) -> None:
+        """The request holds that many blocks more."""
+        if count > 0:
+            table = self._tables[mover]
+            self._flush(table)
+            taken = np.array(self._array.get_few(count), dtype=np.int64) if count <= _FEW else self._array.get(count)
+            table.blocks = np.concatenate((table.blocks, taken))
+
+    @staticmethod
+    def _flush(table: _Tables) -> None:
+        if table.tail:
+            table.blocks = np.concatenate((table.blocks, np.array(table.tail, dtype=np.int64)))
+            table.tail = []
+
+    def grow_buckets(self, first: int, last: int, blocks: int) -> None:
+        """In each step from `first` to before `last`, every request of its bucket takes one block, in the order of admission."""
+        if not blocks:
+            return
+        taken = iter(self._array.get_few(blocks) if blocks <= _FEW else self._array.get(blocks).tolist())
+        ordered: dict[int, list[_Tables]] = {}
+        for clock in range(first, last):
+            index = clock % self.size
+            tables = ordered.get(index)
+            if tables is None:
+                bucket = self.buckets[index]
+                tables = ordered[index] = [self._tables[bucket[seq]] for seq in sorted(bucket)]
+            for table in tables:
+                table.tail.append(next(taken))
+
+    def find(self, mover: Mover) -> int:
+        """Leading blocks of the waiting request that the pool still has."""
+        table = self._tables[mover]
+        limit = (mover.tokens - 1) // self.size
+        found = self._array.find(table.shared[:limit])
+        shared = len(table.shared)
+        if table.own_key >= 0 and len(found) == shared < limit:
+            own = np.arange(table.own_key, table.own_key + limit - shared)
+            found = np.concatenate((found, self._array.find(own)))
+        table.found = found
+        table.idle = self._array.idle(found) if len(found) else 0
+        return len(found)
+
+    def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
+        """As for counted blocks; what was found and nobody holds leaves the free list as well."""
+        table, size = self._tables[mover], self.size
+        need = max(0, -(-reserved // size) - hit) + table.idle
+        if need + (self._watermark_blocks if self.running else 0) > self._array.free:
+            return False
+        if hit:
+            self._array.touch(table.found)
+        table.blocks = table.found
+        table.hashed = hit
+        table.found = _NOTHING
+        self.grow(mover, -(-reached // size) - hit)
+        self._run(mover, hit * size)
+        self.remember(mover, reached)
+        return True
+
+    def remember(self, mover: Mover, tokens: int) -> None:
+        """The blocks that the request has computed of its shared prompt can be found by others."""
+        table = self._tables[mover]
+        full = min(tokens // self.size, len(table.shared))
+        if full > table.hashed:
+            self._array.register(table.blocks[table.hashed : full], table.shared[table.hashed : full])
+            table.hashed = full
+
+    def release(self, mover: Mover, blocks: int, hashed: int, *, again: bool) -> None:
+        """The request holds nothing. What it leaves of its own is registered if it may look for it again."""
+        table = self._tables[mover]
+        self._flush(table)
+        held = table.blocks
+        assert len(held) == blocks
+        shared = len(table.shared)
+        if again and hashed > shared:
+            if table.own_key < 0:
+                table.own_key = self._keys
+                self._keys += -(-(mover.prompt + mover.limit) // self.size) - shared
+                self._array.keys_up_to(self._keys)
+            own = held[shared:hashed]
+            new = ~self._array.is_registered(own)
+            if new.any():
+                self._array.register(own[new], np.arange(table.own_key, table.own_key + hashed - shared)[new])
+        self._array.give_back(held, hashed)
+        table.blocks = _NOTHING
+        table.hashed = 0
+        if not again:
+            del self._tables[mover]

@@ -1,0 +1,1 @@
+"""vLLM's scheduler step by step: queue, requests, one step after another."""

@@ -1,0 +1,231 @@
+"""One scheduling step after another, as vLLM's V1 scheduler takes them.
+
+There is no prefill and no decode: each step brings every request's computed tokens closer to its known tokens, within a budget.
+Running requests come first, in the order of admission, and preempt the last (or the least important) where the pool is out of
+blocks; requests are admitted only in a step that preempted nobody, and the first that does not fit stops all behind it.
+
+Source: vLLM 0.32.0, Scheduler.schedule, Scheduler.update_from_output, AsyncScheduler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from barostat.twin.block_pool.kv_cache import KvCache
+from barostat.twin.block_pool.moving_state import chunk_end
+from barostat.twin.pace import Pace, attended
+from barostat.twin.request import Request, State
+from barostat.twin.scheduler.waiting import queue_for
+from barostat.twin.settings import Settings
+
+
+@dataclass(slots=True)
+class Step:
+    """What one step computes: tokens per request in the order in which they were scheduled, and who was preempted for it.
+
+    `sampling` are the requests that produce a token in it; `admitted` those that began to run with it.
+    `hit_tokens` counts what the prefix cache spared the admitted.
+    """
+
+    scheduled: dict[Request, int] = field(default_factory=dict)
+    preempted: list[Request] = field(default_factory=list)
+    admitted: list[Request] = field(default_factory=list)
+    sampling: set[Request] = field(default_factory=set)
+    hit_tokens: int = 0
+    self_preempted_alone: Request | None = None
+
+    def duration_ns(self, pace: Pace) -> int:
+        """How long the step takes at this pace: prompt tokens and the pairs that they attend to, decodes, and the KV that is read."""
+        prefill = decodes = kv = pairs = 0
+        for request, count in self.scheduled.items():
+            kv += request.computed_tokens
+            if count == 1 and request in self.sampling:
+                decodes += 1
+            else:
+                prefill += count
+                pairs += attended(count, request.computed_tokens)
+        return pace.step_ns(prefill, decodes, kv, pairs)
+
+
+@dataclass(slots=True)
+class Taken:
+    """What taking in a step's output did: who got a token, and who is finished with it."""
+
+    tokens: list[Request] = field(default_factory=list)
+    finished: list[Request] = field(default_factory=list)
+
+
+class Scheduler:
+    """The requests of one engine. Mutable; `schedule` and `take_in` are its two moves."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.kv = KvCache(settings)
+        self.running: list[Request] = []
+        self.waiting = queue_for(settings.policy, Request)
+        self._by_priority = settings.policy == "priority"
+        self._state_tokens = next((group.block_tokens for group in settings.groups if group.state == "align"), 0)
+
+    def add(self, request: Request) -> None:
+        """The request waits."""
+        self.waiting.add(request)
+
+    def abort(self, request: Request) -> None:
+        """The request, which runs or waits, is finished and holds nothing. What is under way for it is not taken in."""
+        if request.state is State.RUNNING:
+            self.running = [one for one in self.running if one is not request]
+        else:
+            self.waiting.remove(request)
+        request.state = State.FINISHED
+        self.kv.release(request)
+
+    @property
+    def unfinished(self) -> int:
+        """Requests that run or wait."""
+        return len(self.running) + len(self.waiting)
+
+    def schedule(self) -> Step:
+        """The next step. Computed tokens are advanced at once: the step is taken to be under way."""
+        step = Step()
+        self.kv.step_starts()
+        budget = self._schedule_running(step, self.settings.max_num_batched_tokens, self._prefill_limit())
+        if not step.preempted:
+            self._admit(step, budget, self._prefill_limit())
+        self._under_way(step)
+        return step
+
+    def _prefill_limit(self) -> int:
+        """Most tokens of one request in this step; 0 for no limit."""
+        if self.settings.behaviour.lone_request_unthrottled and self.unfinished <= 1:
+            return 0
+        return self.settings.long_prefill_token_threshold
+
+    def _to_state(self, request: Request, start: int, count: int) -> int:
+        """The chunk, ended where the request's state can be kept."""
+        settings = self.settings
+        most = min(settings.max_num_batched_tokens, settings.long_prefill_token_threshold or settings.max_num_batched_tokens)
+        return chunk_end(request, start, count, self._state_tokens, most)
+
+    def _schedule_running(self, step: Step, budget: int, limit: int) -> int:
+        settings, running = self.settings, self.running
+        index = 0
+        while index < len(running) and budget > 0:
+            request = running[index]
+            if request.placeholders and request.computed_tokens + 2 - request.placeholders >= request.prompt_tokens + request.output_limit:
+                index += 1  # the step under way ends it
+                continue
+            count = request.tokens + request.placeholders - request.computed_tokens
+            if 0 < limit < count:
+                count = limit
+            count = min(count, budget, settings.max_model_len - request.computed_tokens - 1)
+            if self._state_tokens and count > 0:
+                count = self._to_state(request, request.computed_tokens, count)
+            if count <= 0:
+                index += 1
+                continue
+            while not (fits := self.kv.extend(request, count)):
+                victim, place, given_back = self._take_victim(step)
+                budget += given_back
+                if place < index:
+                    index -= 1
+                if victim is request:
+                    break
+            if not fits:
+                if not running:
+                    step.self_preempted_alone = request
+                if self._by_priority and settings.behaviour.self_preempted_skips_on:
+                    continue
+                break
+            step.scheduled[request] = count
+            budget -= count
+            index += 1
+        return budget
+
+    def _take_victim(self, step: Step) -> tuple[Request, int, int]:
+        """The least important running request waits again and holds nothing: (it, its place, tokens it gives back to the step)."""
+        running = self.running
+        place = len(running) - 1
+        if self._by_priority:
+            place = max(range(len(running)), key=lambda at: (running[at].priority, running[at].arrival_s, -at))
+        victim = running.pop(place)
+        given_back = step.scheduled.pop(victim, 0)
+        self.kv.release(victim)
+        victim.state = State.PREEMPTED
+        victim.lost_tokens = victim.computed_tokens
+        victim.computed_tokens = 0
+        victim.stale_tokens = victim.in_flight_tokens
+        victim.placeholders = 0
+        victim.preemptions += 1
+        self.waiting.put_back(victim)
+        step.preempted.append(victim)
+        return victim, place, given_back
+
+    def _admit(self, step: Step, budget: int, limit: int) -> None:
+        settings, waiting = self.settings, self.waiting
+        passed_over: list[Request] = []
+        while budget > 0 and len(waiting) and len(self.running) < settings.running_limit:
+            request = waiting.first()
+            if request.stale_tokens:  # a token of it is still on its way
+                passed_over.append(waiting.take())
+                continue
+            hit = self.kv.lookup(request)
+            count = request.tokens - hit.tokens
+            if 0 < limit < count:
+                count = limit
+            if not settings.chunked_prefill and count > budget:
+                break
+            count = min(count, budget)
+            if self._state_tokens and not (count := self._to_state(request, hit.tokens, count)):
+                break
+            if not self.kv.admit(request, count, hit, settings.watermark_blocks if self.running else 0):
+                break
+            waiting.take()
+            self.running.append(request)
+            request.state = State.RUNNING
+            request.computed_tokens = hit.tokens
+            step.scheduled[request] = count
+            step.admitted.append(request)
+            step.hit_tokens += hit.tokens
+            budget -= count
+        waiting.put_back_all(passed_over)
+
+    def _under_way(self, step: Step) -> None:
+        for request, count in step.scheduled.items():
+            request.computed_tokens += count
+            request.in_flight_tokens += count
+            if request.computed_tokens >= request.tokens + request.placeholders:
+                step.sampling.add(request)
+                if self.settings.async_scheduling:
+                    request.placeholders += 1
+
+    def take_in(self, step: Step) -> Taken:
+        """The step's output is known: tokens are appended, what is finished is gone and its blocks are free."""
+        taken = Taken()
+        gone: set[Request] = set()
+        for request, count in step.scheduled.items():
+            request.in_flight_tokens -= count
+            stale = request.stale_tokens > 0
+            if stale:
+                request.stale_tokens -= count
+            if request.state is State.FINISHED or request not in step.sampling:
+                continue
+            was_running = request.state is State.RUNNING
+            request.tokens += 1
+            taken.tokens.append(request)
+            finished = request.tokens >= self.settings.max_model_len or request.output_tokens >= request.output_limit
+            if self.settings.async_scheduling:
+                if not stale:
+                    request.placeholders -= 1
+                if was_running:
+                    self.kv.remember(request, request.computed_tokens - request.placeholders)
+            if finished:
+                if was_running:
+                    gone.add(request)
+                else:
+                    self.waiting.remove(request)
+                request.state = State.FINISHED
+                self.kv.release(request)
+                taken.finished.append(request)
+        if gone:
+            self.running = [request for request in self.running if request not in gone]
+        return taken

@@ -1,0 +1,1 @@
+"""Workloads made here, from named random streams."""

@@ -1,0 +1,1 @@
+"""vLLM's HTTP API, metrics and log in front of the twin, in real time."""

@@ -1,0 +1,313 @@
+"""vLLM's HTTP API in front of the twin: which path answers what.
+
+Source: vLLM 0.32.0, entrypoints/openai and entrypoints/serve.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from barostat.core.bounds import SEQUENCES
+from barostat.engines.vllm import error_bodies as errors
+from barostat.engines.vllm.error_bodies import Refusal
+from barostat.twin.workload.words import Tokenizer
+from barostat.twin_server import answers
+from barostat.twin_server.answers import Head, Said
+from barostat.twin_server.asgi import Exchange, Gone, Held, Late, Receive, Scope, Send, TooMuch
+from barostat.twin_server.asked import Asked, Reader
+from barostat.twin_server.frontend import DEAD, Frontend, Running
+
+T = TypeVar("T")
+Handler = Callable[[Exchange], Awaitable[None]]
+_AT_ONCE = 64
+"""Choices of one request that are dealt with before others have their turn."""
+_STREAMS = 256
+_TEXT_CHARS = 1 << 20
+_WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_LAST = ((b"content-type", b"application/json"), (b"connection", b"close"))
+_PAGE = (b"content-type", b"text/plain; version=1.0.0; charset=utf-8")
+
+
+class App:
+    """The ASGI application of one engine."""
+
+    def __init__(self, frontend: Frontend) -> None:
+        self.frontend = frontend
+        self.serving = frontend.serving
+        self.tokenizer = Tokenizer(self.serving.vocabulary)
+        self.reader = Reader(self.serving, self.tokenizer)
+        self.late_s = sum(fault.amount for fault in self.serving.faults if fault.name == "slow-network")
+        self._load = 0
+        self._held = Held()
+        self._tokenizing = ThreadPoolExecutor(1, "tokenizer")
+        named = f"{self.serving.model} {self.serving.settings}".encode()
+        self._fingerprint = f"vllm-{self.serving.version}-{hashlib.blake2b(named, digest_size=4).hexdigest()}"
+        self.routes: dict[str, dict[str, Handler]] = {
+            "/health": {"GET": self._health},
+            "/ping": {"GET": self._health, "POST": self._health},
+            "/load": {"GET": self._load_page},
+            "/version": {"GET": self._version},
+            "/metrics": {"GET": self._metrics},
+            "/v1/models": {"GET": self._models},
+            "/v1/completions": {"POST": self._completions},
+            "/v1/chat/completions": {"POST": self._chat},
+            "/tokenize": {"POST": self._tokenize},
+            "/detokenize": {"POST": self._detokenize},
+            "/kv_event_sources": {"GET": self._kv_event_sources},
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request is answered, and counted."""
+        if scope["type"] == "lifespan":
+            for _ in range(2):
+                message = await receive()
+                await send({"type": f"{message['type']}.complete"})
+            return
+        if scope["type"] != "http":
+            return
+        late = Late(send, self.late_s) if self.late_s else None
+        exchange = Exchange(scope, receive, late.send if late is not None else send, self._held)
+        try:
+            await self._route(exchange)
+        except Gone:
+            exchange.status = exchange.status or 200  # an answer that nobody reads is an empty 200
+        except TooMuch as error:
+            await exchange.answer(error.status, json.dumps({"detail": str(error)}).encode(), _LAST)
+        finally:
+            exchange.let_go()
+            self._count(exchange)
+            if late is not None:
+                late.close()
+
+    async def _route(self, exchange: Exchange) -> None:
+        methods = self.routes.get(exchange.path)
+        if methods is None:
+            await exchange.no_route()
+        elif (handler := methods.get(exchange.method)) is None:
+            await exchange.no_route(methods)
+        elif self.serving.api_key and exchange.path.startswith("/v1") and not self._may(exchange):
+            await exchange.answer_json(401, {"error": "Unauthorized"})
+        else:
+            await handler(exchange)
+
+    def _may(self, exchange: Exchange) -> bool:
+        return exchange.headers.get("authorization") == f"Bearer {self.serving.api_key}"
+
+    def _count(self, exchange: Exchange) -> None:
+        handler = exchange.path if exchange.method in self.routes.get(exchange.path, ()) else "none"
+        duration_s = time.monotonic() - exchange.began_s
+        http = self.frontend.telemetry.http
+        http.answered(
+            handler, exchange.method, exchange.status or 500, duration_s, exchange.request_bytes, exchange.sent_bytes, time.time()
+        )
+
+    async def _health(self, exchange: Exchange) -> None:
+        await exchange.answer(503 if self.frontend.dead.is_set() else 200, b"", ())
+
+    async def _load_page(self, exchange: Exchange) -> None:
+        await exchange.answer_json(200, {"server_load": self._load if self.serving.track_load else 0})
+
+    async def _version(self, exchange: Exchange) -> None:
+        await exchange.answer_json(200, {"version": str(self.serving.version)})
+
+    async def _kv_event_sources(self, exchange: Exchange) -> None:
+        await exchange.answer_json(200, {})
+
+    async def _metrics(self, exchange: Exchange) -> None:
+        await exchange.answer(200, self.frontend.telemetry.page().encode(), (_PAGE,))
+
+    async def _models(self, exchange: Exchange) -> None:
+        now = int(time.time())
+        permission = {
+            "id": f"modelperm-{uuid.uuid4().hex[:16]}", "object": "model_permission", "created": now, "allow_create_engine": False,
+            "allow_sampling": True, "allow_logprobs": True, "allow_search_indices": False, "allow_view": True,
+            "allow_fine_tuning": False, "organization": "*", "group": None, "is_blocking": False,
+        }  # fmt: skip
+        cards = [
+            {
+                "id": name, "object": "model", "created": now, "owned_by": "vllm", "root": self.serving.model, "parent": None,
+                "max_model_len": self.serving.settings.max_model_len, "permission": [permission],
+            }
+            for name in self.serving.names
+        ]  # fmt: skip
+        await exchange.answer_json(200, {"object": "list", "data": cards})
+
+    async def _tokenize(self, exchange: Exchange) -> None:
+        body = await self._object(exchange)
+        if isinstance(body, Refusal):
+            return await exchange.refuse(body)
+        refusal = self.reader.model_refusal(body)
+        prompt = body.get("prompt") if "prompt" in body else self.reader.chat_text(body)
+        if refusal is not None or isinstance(prompt, Refusal):
+            return await exchange.refuse(refusal or prompt)  # type: ignore[arg-type]
+        if not isinstance(prompt, str):
+            return await exchange.refuse(errors.invalid_field("string_type", "body.prompt", "Input should be a valid string", prompt))
+        if (refusal := self.reader.too_long(prompt, at_least=_TEXT_CHARS)) is not None:
+            return await exchange.refuse(refusal)
+        return await exchange.answer(200, await self._aside(self._tokenized, prompt, body.get("return_token_strs") is True))
+
+    def _tokenized(self, prompt: str, with_words: bool) -> bytes:
+        tokens = self.tokenizer.encode(prompt)
+        words = [self.tokenizer.piece(token) for token in tokens] if with_words else None
+        length = self.serving.settings.max_model_len
+        return _text({"count": len(tokens), "max_model_len": length, "tokens": tokens, "token_strs": words}).encode()
+
+    async def _detokenize(self, exchange: Exchange) -> None:
+        body = await self._object(exchange)
+        if isinstance(body, Refusal):
+            return await exchange.refuse(body)
+        if (refusal := self.reader.model_refusal(body)) is not None:
+            return await exchange.refuse(refusal)
+        tokens = body.get("tokens")
+        if tokens is None:
+            return await exchange.refuse(errors.invalid_field("missing", "body.tokens", "Field required", body))
+        found = await self._aside(self._detokenized, tokens)
+        return await (exchange.refuse(found) if isinstance(found, Refusal) else exchange.answer(200, found))
+
+    def _detokenized(self, tokens: object) -> bytes | Refusal:
+        if not isinstance(tokens, list) or not all(type(token) is int and token >= 0 for token in tokens):
+            return errors.invalid_field("list_type", "body.tokens", "Input should be a valid list", tokens)
+        return _text({"prompt": self.tokenizer.decode(tokens)}).encode()
+
+    async def _object(self, exchange: Exchange) -> dict[str, Any] | Refusal:
+        """The JSON object that was sent."""
+        try:
+            return await self._aside(self.reader.json_body, await exchange.body())
+        finally:
+            exchange.let_go()
+
+    async def _completions(self, exchange: Exchange) -> None:
+        await self._generate(exchange, await self._read(exchange, self.reader.completion))
+
+    async def _chat(self, exchange: Exchange) -> None:
+        await self._generate(exchange, await self._read(exchange, self.reader.chat))
+
+    async def _read(self, exchange: Exchange, read: Callable[[bytes | bytearray], Asked | Refusal]) -> Asked | Refusal:
+        """What is asked for. One thread tokenizes, one request after another, as in vLLM."""
+        raw = await exchange.body()
+        exchange.arrived_s = time.monotonic()
+        if not exchange.states_json:
+            return errors.not_json()
+        try:
+            return await self._aside(read, raw)
+        finally:
+            exchange.let_go()
+
+    async def _aside(self, work: Callable[..., T], *given: object) -> T:
+        """The work, done where it does not hold up the others."""
+        return await asyncio.get_running_loop().run_in_executor(self._tokenizing, work, *given)
+
+    async def _generate(self, exchange: Exchange, asked: Asked | Refusal) -> None:
+        """The answer to a request for tokens. A client that goes away aborts it."""
+        if isinstance(asked, Refusal):
+            if asked.status == 404:
+                told = f"message={asked.message!r}, type={asked.kind!r}, param={asked.param!r}, code={asked.status}"
+                self.frontend.telemetry.log("ERROR", "serving.py:274", f"Error with model error=ErrorInfo({told})")
+            return await exchange.refuse(asked)
+        if self.frontend.dead.is_set():
+            return await self._dead(exchange)
+        prefix = "chatcmpl" if asked.chat else "cmpl"
+        head = Head(
+            f"{prefix}-{exchange.headers.get('x-request-id') or uuid.uuid4().hex[:16]}", int(time.time()), asked.model, self._fingerprint
+        )
+        sequences: list[Running] = []
+        self._load += 1
+        try:
+            for place, (prompt, wanted) in enumerate(zip(asked.prompts, asked.wanted, strict=True)):
+                if self.frontend.in_flight + wanted.n > SEQUENCES.most:
+                    return await exchange.refuse(Refusal(503, f"at most {SEQUENCES.most:,} samples at once here", "Service Unavailable"))
+                if limit := self.frontend.check_admission(wanted.n):
+                    return await exchange.refuse(errors.queue_full(limit))
+                request_id = f"{head.answer_id}-{uuid.uuid4().hex[:8]}-{place}"
+                await self.frontend.submit(request_id, prompt, wanted, exchange.arrived_s, sequences)
+                if place:
+                    await asyncio.sleep(0)
+            if asked.stream:
+                await exchange.begin_events()
+                await exchange.unless_gone(self._stream(exchange, asked, head, sequences))
+            else:
+                await exchange.unless_gone(self._whole(exchange, asked, head, sequences))
+        finally:
+            self._load -= 1
+            self.frontend.abort(sequences)
+        return None
+
+    async def _dead(self, exchange: Exchange) -> None:
+        await exchange.refuse(errors.engine_dead())
+        self.frontend.told_of_death.set()
+
+    async def _whole(self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]) -> None:
+        said = []
+        for index, one in enumerate(sequences):
+            tokens: list[int] = []
+            reason: str | None = None
+            while reason is None:
+                new, reason = await one.arrived()
+                tokens += new
+            if reason == DEAD:
+                return await self._dead(exchange)
+            text = self.tokenizer.decode([*one.prompt, *tokens] if asked.echo else tokens)
+            if index % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+            said.append(Said(index, text, reason, *((tokens, one.prompt) if asked.token_ids else ())))
+        used = answers.usage(sum(map(len, asked.prompts)), sum(one.tokens for one in sequences))
+        return await exchange.answer(200, await self._written(answers.whole(asked, head, said, used), len(said)))
+
+    async def _written(self, answer: dict[str, object], choices: int) -> bytes:
+        """The answer as bytes. One of many choices is written piece by piece, so that nobody else waits for it."""
+        if choices <= _AT_ONCE:
+            return _text(answer).encode()
+        return await self._aside(lambda: "".join(_WRITER.iterencode(answer)).encode())
+
+    async def _stream(self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]) -> None:
+        prompt_tokens = sum(map(len, asked.prompts))
+        if asked.chat:
+            for index in range(len(sequences)):
+                used = answers.usage(prompt_tokens, 0) if asked.usage_always else None
+                await exchange.event(_text(answers.opening(asked, head, index, used)))
+                if index % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
+        # Of many choices each has a turn of its own as far as they are answered at once; the others come behind them.
+        turns = [self._stream_some(exchange, asked, head, sequences, first) for first in range(min(len(sequences), _STREAMS))]
+        died = any(await asyncio.gather(*turns))
+        if died:
+            await exchange.event(json.dumps(errors.engine_dead().body()))
+            self.frontend.told_of_death.set()
+        elif asked.usage_at_end:
+            await exchange.event(_text(answers.closing(asked, head, answers.usage(prompt_tokens, sum(one.tokens for one in sequences)))))
+        await exchange.event("[DONE]")
+        await exchange.end_events()
+
+    async def _stream_some(self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running], first: int) -> bool:
+        """Every so many of the choices are sent, one after another; True where the engine died before their end."""
+        for index in range(first, len(sequences), _STREAMS):
+            if await self._stream_one(exchange, asked, head, index, sequences[index]):
+                return True
+        return False
+
+    async def _stream_one(self, exchange: Exchange, asked: Asked, head: Head, index: int, one: Running) -> bool:
+        """All pieces of one choice are sent; True where the engine died before its end."""
+        if asked.echo:
+            await exchange.event(_text(answers.piece(asked, head, Said(index, self.tokenizer.decode(one.prompt), None), None)))
+        sent = 0
+        while True:
+            new, reason = await one.arrived()
+            if reason == DEAD:
+                return True
+            sent += len(new)
+            said = Said(index, self.tokenizer.decode(new), reason, new if asked.token_ids else None)
+            used = answers.usage(one.prompt_tokens, sent) if asked.usage_always else None
+            await exchange.event(_text(answers.piece(asked, head, said, used)))
+            if reason is not None:
+                return False
+
+
+def _text(event: dict[str, object]) -> str:
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":"))

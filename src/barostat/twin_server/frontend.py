@@ -1,0 +1,255 @@
+"""The API server's side of the engine: requests on their way, what comes back for them, and what is counted of it.
+
+Counted as vLLM counts: times to first token from arrival here; preemptions, prompt tokens and everything else with the output that tells
+of them; what was aborted is not counted at all.
+
+Source: vLLM 0.32.0, AsyncLLM, OutputProcessor, IterationStats.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from barostat.engines.vllm.served_stats import FinishedStats, IterationStats, SchedulerStats
+from barostat.twin.workload.words import Answer, digest_of
+from barostat.twin_server.serving import Serving
+from barostat.twin_server.telemetry import Telemetry
+
+_AT_ONCE = 128
+DEAD = "engine-dead"
+"""How a sequence ends whose engine core is gone before it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request asks for, resolved. `max_tokens`: the limit in force; `ignore_eos`: the answer never ends by itself."""
+
+    max_tokens: int
+    min_tokens: int = 0
+    ignore_eos: bool = False
+    n: int = 1
+    priority: int = 0
+
+
+@dataclass(slots=True)
+class _Group:
+    """The n that were asked for together."""
+
+    left: int
+    n: int
+    longest_tokens: int = 0
+
+
+class Running:
+    """One sequence under way. Mutable; `arrived` gives what has come since it was last asked."""
+
+    def __init__(self, request_id: str, prompt: list[int], wanted: Wanted, answer: Answer, group: _Group, arrival_s: float) -> None:
+        self.request_id = request_id
+        self.prompt = prompt
+        self.prompt_tokens = len(prompt)
+        self.wanted = wanted
+        self.answer = answer
+        self.group = group
+        self.arrival_s = arrival_s
+        self.tokens = 0
+        self.cached_tokens = 0
+        self.finish_reason: str | None = None
+        self.preemptions = 0
+        self.queued_ns = self.scheduled_ns = self.first_ns = self.last_ns = 0
+        self._taken = 0
+        self._event = asyncio.Event()
+
+    async def arrived(self) -> tuple[list[int], str | None]:
+        """The tokens that have come since, and how it ended if it did (DEAD: with the engine). Several come at once to a slow reader."""
+        while self._taken == self.tokens and self.finish_reason is None:
+            self._event.clear()
+            await self._event.wait()
+        found = [self.answer.token(index) for index in range(self._taken, self.tokens)]
+        self._taken = self.tokens
+        return found, self.finish_reason
+
+    def wake(self) -> None:
+        """Whoever waits looks again."""
+        self._event.set()
+
+
+class Frontend:
+    """Everything that is under way in one engine. Mutable."""
+
+    def __init__(self, serving: Serving, core_pid: int, telemetry: Telemetry) -> None:
+        self.serving = serving
+        self.core_pid = core_pid
+        self.telemetry = telemetry
+        self.dead = asyncio.Event()
+        self.told_of_death = asyncio.Event()
+        self.stopping = False
+        self._requests: dict[str, Running] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._writer: asyncio.StreamWriter | None = None
+        self._prefill_tokens = 0
+
+    @property
+    def in_flight(self) -> int:
+        """Sequences that run or wait."""
+        return len(self._requests)
+
+    async def connect(self, connection: socket.socket) -> asyncio.Task[None]:
+        """The core is listened to by the task that is given back."""
+        reader, self._writer = await asyncio.open_connection(sock=connection, limit=1 << 26)
+        return asyncio.get_running_loop().create_task(self._listen(reader))
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """The core is sent that message."""
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+
+    def check_admission(self, n: int) -> str:
+        """The queue limit that keeps n more out, and it is counted; "" where they may come in."""
+        settings = self.serving.settings
+        limit = ""
+        if settings.max_queued_requests is not None and self.in_flight + n > settings.max_queued_requests:
+            limit = "max_num_queued_reqs"
+        elif settings.max_queued_tokens is not None and self._prefill_tokens >= settings.max_queued_tokens:
+            limit = "max_num_queued_tokens"
+        if limit:
+            self.telemetry.metrics.rejected(limit)
+        return limit
+
+    async def submit(self, request_id: str, prompt: list[int], wanted: Wanted, arrival_s: float, under_way: list[Running]) -> None:
+        """The n sequences of that prompt are under way, and among those. `arrival_s`: when the request came in, before it was tokenized.
+
+        The core has the prompt once, for as many choices as are dealt with before others have their turn.
+        """
+        digest = digest_of(prompt)
+        group = _Group(wanted.n, wanted.n)
+        for first in range(0, wanted.n, _AT_ONCE):
+            if first:
+                await asyncio.sleep(0)
+            choices = range(first, min(wanted.n, first + _AT_ONCE))
+            under_way += self._submitted(request_id, prompt, wanted, arrival_s, digest, group, choices)
+
+    def _submitted(
+        self, request_id: str, prompt: list[int], wanted: Wanted, arrival_s: float, digest: str, group: _Group, choices: range
+    ) -> list[Running]:
+        serving = self.serving
+        found: list[Running] = []
+        lengths: list[int] = []
+        for choice in choices:
+            drawn = None if wanted.ignore_eos else serving.lengths.drawn(serving.seed, digest, choice)
+            length = wanted.max_tokens if drawn is None else min(wanted.max_tokens, max(drawn, wanted.min_tokens))
+            answer = Answer(serving.seed, digest, choice, serving.vocabulary)
+            one = Running(f"{request_id}-{choice}", prompt, wanted, answer, group, arrival_s)
+            found.append(one)
+            if self.stopping:  # nobody steps any more for what comes now
+                one.finish_reason = "abort"
+                continue
+            self._requests[one.request_id] = one
+            self._prefill_tokens += one.prompt_tokens
+            self._idle.clear()
+            lengths.append(length)
+        if lengths:
+            self.tell({"add": [request_id, prompt, lengths, choices.start, digest, wanted.priority, arrival_s]})
+        return found
+
+    def abort(self, sequences: list[Running]) -> None:
+        """What of these is not done is given up; nothing of it is counted."""
+        gone = [one.request_id for one in sequences if self._forget(one.request_id) is not None]
+        if gone:
+            self.tell({"abort": gone})
+
+    def _forget(self, request_id: str) -> Running | None:
+        one = self._requests.pop(request_id, None)
+        if one is not None and not one.tokens:
+            self._prefill_tokens -= one.prompt_tokens
+        if not self._requests:
+            self._idle.set()
+        return one
+
+    async def drained(self, timeout_s: float) -> None:
+        """Nothing is under way, or the time is up."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._idle.wait(), timeout_s)
+
+    def abort_all(self) -> None:
+        """Everything under way ends as aborted, and is counted so."""
+        batch = IterationStats()
+        now_s = time.monotonic()
+        for request_id in list(self._requests):
+            one = self._forget(request_id)
+            if one is not None:
+                one.finish_reason = "abort"
+                batch.finished.append(self._finished(one, now_s))
+                one.wake()
+        if batch.finished:
+            self.telemetry.iteration(batch)
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while text := await reader.readline():
+                self._take(json.loads(text))
+        if self.stopping:
+            return
+        self.dead.set()
+        for one in list(self._requests.values()):
+            one.finish_reason = DEAD
+            one.wake()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        self.telemetry.scheduler(SchedulerStats(*message["stats"]))
+        if not message["outputs"]:
+            return
+        batch, now_s = IterationStats(), time.monotonic()
+        for request_id, finished, preemptions, first in message["outputs"]:
+            one = self._requests.get(request_id)
+            if one is not None:
+                self._output(one, finished, preemptions, first, message["at"], now_s, batch)
+        self.telemetry.iteration(batch)
+
+    def _output(
+        self, one: Running, finished: bool, preemptions: int, first: list[int] | None, at_ns: int, now_s: float, batch: IterationStats
+    ) -> None:
+        batch.generation_tokens += 1
+        batch.preemptions += preemptions
+        one.preemptions += preemptions
+        if first is not None:
+            one.queued_ns, one.scheduled_ns, one.cached_tokens = first
+            one.first_ns = at_ns
+            self._prefill_tokens -= one.prompt_tokens
+            batch.prompt_tokens += one.prompt_tokens
+            batch.cached_tokens += one.cached_tokens
+            batch.ttft_s.append(now_s - one.arrival_s)
+        else:
+            batch.itl_s.append((at_ns - one.last_ns) / 1e9)
+        one.last_ns = at_ns
+        one.tokens += 1
+        if finished:
+            one.finish_reason = "length" if one.tokens >= one.wanted.max_tokens else "stop"
+            self._forget(one.request_id)
+            batch.finished.append(self._finished(one, now_s))
+        one.wake()
+
+    def _finished(self, one: Running, now_s: float) -> FinishedStats:
+        group = one.group
+        group.left -= 1
+        group.longest_tokens = max(group.longest_tokens, one.tokens)
+        return FinishedStats(
+            reason=one.finish_reason or "abort",
+            e2e_s=now_s - one.arrival_s,
+            queue_s=(one.scheduled_ns - one.queued_ns) / 1e9,
+            prefill_s=(one.first_ns - one.scheduled_ns) / 1e9,
+            decode_s=(one.last_ns - one.first_ns) / 1e9,
+            prompt_tokens=one.prompt_tokens,
+            cached_tokens=one.cached_tokens,
+            generation_tokens=one.tokens,
+            max_tokens=one.wanted.max_tokens,
+            preemptions=one.preemptions,
+            n=group.n if not group.left else None,
+            longest_tokens=group.longest_tokens,
+        )

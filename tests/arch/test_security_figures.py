@@ -1,0 +1,35 @@
+"""The figures that SECURITY.md states are those of the tests' own tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.integration.test_bounds import MEMORY_MIB
+from tests.support.attack import payloads
+from tests.support.worst_inputs import WORST
+from tests.unit.core.redaction import test_credentials_corpus as corpus
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
+
+
+def test_the_hostile_inputs_are_counted() -> None:
+    assert f"held: {len(WORST)} of the worst to the readers, {len(payloads('x'))} attacks in every string of {_pages()} pages" in TEXT
+
+
+def test_the_secret_forms_are_counted() -> None:
+    forms = len(corpus.TEXTS) + len(corpus.NAMES) + len(corpus.FLAGS)
+    assert forms >= 300
+    assert f"tried and held: {forms}, with {len(corpus.HARMLESS)} harmless look-alikes" in TEXT
+    assert f"at most {corpus.MOST_LOST_RATIO:.0%} may be lost".replace("%", " %") in TEXT
+
+
+def test_the_bounds_are_those_that_are_held() -> None:
+    assert f"{MEMORY_MIB} MiB and 2 s of CPU" in TEXT
+    assert {worst.most_s for worst in WORST} == {2.0, 4.0, 8.0}
+
+
+def _pages() -> int:
+    source = (ROOT / "tests" / "support" / "attacked_pages.py").read_text(encoding="utf-8")
+    return len(re.findall(r'^        "[\w-]+": ', source, flags=re.MULTILINE))

@@ -1,0 +1,202 @@
+"""Two replicas behind the gateway, a step into thrash: `mitigate` ends it at the gateway within seconds, and takes it back with the load.
+
+The gateway follows the Deployment's pods and only watches (--shadow) until then, as it stands in a cluster that tries it out.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from dev.cluster import workloads
+from dev.cluster.client import Workspace
+from dev.cluster.images import TWIN_IMAGE
+from dev.load import Background, Load
+from tests.cluster.test_mitigate import PRESSED, SERVE, incidents, preempted
+
+ROLES = Path(__file__).resolve().parents[2] / "deploy" / "rbac" / "gateway.yaml"
+TOKEN = "a-token-for-tests"
+LIMITS = """\
+apiVersion: barostat.dev/v1alpha1
+kind: ServingLimits
+spec:
+  request: {maxOutputTokens: 512}
+  slo: {ttftP99Seconds: 60}
+"""
+QUICK = ("--for", "10s", "--interval", "2s", "--sustained", "15s")
+STEP = Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=4.0)
+VOLUMES = (
+    {"name": "limits", "configMap": {"name": "gateway-limits"}},
+    {"name": "admin", "secret": {"secretName": "gateway-admin"}},
+)
+REFUSALS = ("429", "503")
+
+
+def gateway(namespace: str) -> list[Any]:
+    """The gateway before the twins, with its rights, as deploy/gateway/embedded has it."""
+    roles = yaml.safe_load_all(ROLES.read_text().replace("namespace: inference", f"namespace: {namespace}"))
+    labels = {"app": "gateway"}
+    arguments = [
+        "deploy/twin", "--limits=/etc/barostat/limits.yaml", "--host=0.0.0.0", "--port=8080", "--admin-host=0.0.0.0", "--admin-port=8081",
+        "--admin-token-file=/etc/admin/token", "--shadow", "--drain-timeout=5",
+    ]  # fmt: skip
+    container = {
+        "name": "barostat", "image": TWIN_IMAGE, "imagePullPolicy": "Never", "command": ["barostat", "gateway"], "args": arguments,
+        "ports": [{"name": "http", "containerPort": 8080}, {"name": "admin", "containerPort": 8081}],
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8081}, "periodSeconds": 1, "timeoutSeconds": 10},
+        "resources": {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": {"memory": "512Mi"}},
+        "volumeMounts": [{"name": "limits", "mountPath": "/etc/barostat"}, {"name": "admin", "mountPath": "/etc/admin"}],
+    }  # fmt: skip
+    pod = {
+        "serviceAccountName": "barostat-gateway", "terminationGracePeriodSeconds": 10, "containers": [container],
+        "volumes": [*VOLUMES],
+    }  # fmt: skip
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    return [
+        *roles,
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gateway-limits"}, "data": {"limits.yaml": LIMITS}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gateway-admin"}, "stringData": {"token": TOKEN}},
+        {
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "gateway", "labels": labels},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+        },
+        {
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "gateway"},
+            "spec": {"selector": labels, "ports": [{"port": 8000, "targetPort": 8080}]},
+        },
+    ]  # fmt: skip
+
+
+@contextmanager
+def behind_a_gateway(space: Workspace, load: Load = STEP) -> Iterator[Background]:
+    """Two twins behind the gateway, and the load that thrashes them coming through it."""
+    space.apply([*workloads.twin(replicas=2, flags=PRESSED, serve=SERVE), *gateway(space.namespace)])
+    space.wait_ready("deploy/twin")
+    space.wait_ready("deploy/gateway")
+    with Background(space.url("gateway"), load, for_s=2400.0) as coming:
+        space.until("both are preempting", lambda: min(preempted(space, "app=twin").values()) > 10, within_s=150)
+        yield coming
+
+
+def at_the_gateway(space: Workspace) -> dict[str, Any]:
+    """What the gateway holds."""
+    (pod,) = space.pods("app=gateway")
+    path = f"/api/v1/namespaces/{space.namespace}/pods/{pod.name}:8081/proxy/limits"
+    found: dict[str, Any] = json.loads(space.as_person("observer")("get", "--raw", path))
+    return found
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> str:
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\n")
+    return str(path)
+
+
+class Mitigation:
+    """`barostat mitigate --autonomy act` as a process. `log`: what it has told, with when."""
+
+    def __init__(self, space: Workspace, token: str, *words: str, verb: str = "mitigate", target: str = "deploy/twin") -> None:
+        self.began = time.monotonic()
+        command = [sys.executable, "-m", "barostat", verb, *([target] if target else []), *words]
+        command += ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("operator")), "--gateway-token-file", token]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.log: list[tuple[float, str]] = []
+
+    def until(self, begins: str, within_s: float = 120.0) -> float:
+        """When it told a line that begins so, by time.monotonic()."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.log.append((time.monotonic(), line.rstrip()))
+            if line.startswith(begins):
+                return self.log[-1][0]
+            assert time.monotonic() - self.began < within_s, self.told
+        raise AssertionError(self.told)
+
+    @property
+    def told(self) -> str:
+        """All of it."""
+        return "\n".join(f"{at - self.began:6.1f} {line}" for at, line in self.log)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def end(self) -> int:
+        """Its exit code, when it has ended by itself."""
+        assert self.process.stdout is not None
+        self.log += [(time.monotonic(), line.rstrip()) for line in self.process.stdout]
+        return self.process.wait()
+
+
+def test_a_thrash_ends_at_the_gateway_and_the_limit_goes_with_the_load(
+    space: Workspace, token: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with behind_a_gateway(space) as load:
+        stepped, before_spec = time.monotonic(), space.get("deploy/twin")["spec"]
+        run = Mitigation(space, token, "--autonomy", "act", *QUICK)
+        held_at = run.until("TightenGateway")
+        before, quiet_since = preempted(space, "app=twin"), time.monotonic()
+        while time.monotonic() - quiet_since < 10.0:
+            time.sleep(0.5)
+            if (now := preempted(space, "app=twin")) != before:
+                before, quiet_since = now, time.monotonic()
+            assert time.monotonic() - stepped < 120.0, run.told
+        run.until("Holding")
+        assert at_the_gateway(space)["shadow"] is False
+        under_way = dict(load.counts.failed)
+    code = run.end()
+    with capsys.disabled():
+        print(f"\nheld {held_at - stepped:.1f} s after both had begun to preempt, none {quiet_since - stepped:.1f} s after")
+        print(load.counts.summary())
+        print(run.told)
+    assert code == 0
+    assert quiet_since - stepped <= 90.0
+    assert all(any(code in why for code in REFUSALS) for why in under_way), under_way
+    found = at_the_gateway(space)
+    assert (found["override"], found["shadow"]) == (None, True)
+    (incident,) = incidents(space)
+    assert (incident["phase"], incident["plan"]["strategy"]) == ("Done", "edge-live")
+    assert space.get("deploy/twin")["spec"] == before_spec
+
+
+@pytest.mark.long
+def test_either_side_killed_at_every_act(space: Workspace, token: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """kill -9 of mitigate: the limit runs out by itself, and another run goes on. kill -9 of the gateway: the limit is put anew."""
+    with behind_a_gateway(space) as load:
+        run = Mitigation(space, token, "--autonomy", "act", *QUICK)
+        run.until("Changing")
+        run.kill()
+        (incident,) = incidents(space)
+        for told in ("TightenGateway", "Verifying", "Holding"):
+            run = Mitigation(space, token, "resume", incident["id"], verb="incident", target="")
+            run.until(told, within_s=200)
+            run.kill()
+            assert (at_the_gateway(space)["override"] or {}).get("holder") == incident["id"], (told, run.told)
+        space.until("the limit has run out", lambda: at_the_gateway(space)["override"] is None, within_s=75)
+        run = Mitigation(space, token, "resume", incident["id"], verb="incident", target="")
+        run.until("ClaimHome", within_s=200)
+        space.until("the limit is held again", lambda: at_the_gateway(space)["override"] is not None, within_s=60)
+        (pod,) = space.pods("app=gateway")
+        space.kubectl("delete", f"pod/{pod.name}", "--force", "--grace-period=0")
+        space.until("there is a new one", lambda: [found.name for found in space.pods("app=gateway")] not in ([], [pod.name]), 60)
+        space.wait_ready("deploy/gateway")
+        space.until("it holds the limit, too", lambda: at_the_gateway(space)["override"] is not None, within_s=60)
+        run.until("Holding", within_s=400)
+        under_way = dict(load.counts.failed)
+    code = run.end()
+    with capsys.disabled():
+        print("\n" + run.told + "\n" + load.counts.summary(), under_way)
+    assert code == 0, run.told
+    assert at_the_gateway(space)["override"] is None
+    assert [found["phase"] for found in incidents(space)] == ["Done"]

@@ -1,0 +1,369 @@
+"""The gate as a whole: what is admitted, what waits, what is refused, and that each reservation ends once."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.gates import Gate, tenants
+
+from barostat.admit import gate
+from barostat.admit.asked import AskedRequest
+from barostat.admit.decision import Admitted, CountFirst, Queued, Refused
+from barostat.admit.replica_news import Observation, Pool
+from barostat.admit.rules import Rules, TenantRule
+from barostat.admit.standing import standing
+
+
+def test_with_nothing_known_each_answer_is_taken_to_run_to_its_limit() -> None:
+    tried = Gate(kv_tokens=1000)
+    for _ in range(4):
+        tried.admit(100, 100)  # 200 and a block each
+    tried.queue(100, 100)
+
+
+def test_what_answers_really_come_to_is_learned_and_more_fit() -> None:
+    tried = Gate(kv_tokens=4000).taught(tokens=10, limit=1000)
+    admitted = 0
+    while isinstance(tried.ask(100, 1000), Admitted):
+        admitted += 1
+    assert 15 <= admitted <= 37  # 3 by their limits, 37 by what they hold now
+
+
+def test_a_reservation_is_returned_once() -> None:
+    tried = Gate()
+    one = tried.admit()
+    assert tried.end(one.reservation, 5)
+    assert not tried.end(one.reservation, 5)
+    assert not tried.end(12345)
+    found = standing(tried.ledger, 1.0)
+    assert found.replicas[0].held_tokens == 0
+    assert found.tenants[0].running == 0
+
+
+def test_one_that_waits_and_leaves_is_gone() -> None:
+    tried = Gate(kv_tokens=1000)
+    first = tried.admit(500, 400)
+    left, stays = tried.queue(500, 400), tried.queue(500, 400)
+    assert tried.end(left.reservation, ended="cut")
+    assert not tried.end(left.reservation, ended="cut")
+    tried.end(first.reservation, 400)
+    assert [one.reservation for one in tried.due()] == [stays.reservation]
+    assert tried.ledger.queued == 0
+
+
+def test_who_waits_past_the_deadline_is_refused_and_has_nothing_to_return() -> None:
+    tried = Gate(kv_tokens=1000)
+    tried.admit(500, 400)
+    waiting = tried.queue(500, 400)
+    tried.at = waiting.deadline_at - 0.01
+    assert tried.due() == []
+    assert gate.next_due_at(tried.ledger, tried.at) == pytest.approx(waiting.deadline_at)
+    tried.at = waiting.deadline_at
+    (refused,) = tried.due()
+    assert isinstance(refused, Refused)
+    assert (refused.reason, refused.reservation, refused.status) == ("deadline-passed", waiting.reservation, 503)
+    assert not tried.end(waiting.reservation)
+    assert gate.next_due_at(tried.ledger, tried.at) is None
+
+
+def test_what_would_miss_its_deadline_is_refused_at_once_and_told_when_to_come_back() -> None:
+    tried = Gate(kv_tokens=1000).taught(tokens=100, answers=50, for_s=8.0)
+    running = [tried.admit() for _ in range(4)]
+    decisions = [tried.ask() for _ in range(10)]
+    waiting = [one for one in decisions if isinstance(one, Queued)]
+    refused = [one for one in decisions if isinstance(one, Refused)]
+    assert 1 <= len(waiting) <= 6
+    assert refused
+    assert all(one.reason == "over-capacity" and one.status == 503 and (one.retry_after_s or 0) > 0 for one in refused)
+    waits = [one.retry_after_s or 0.0 for one in refused]
+    assert waits == sorted(waits)
+    assert waits[0] < waits[-1]  # each is told a time of its own
+    assert running
+
+
+def test_a_client_that_comes_back_as_told_is_admitted_or_waits() -> None:
+    tried = Gate(kv_tokens=1000).taught(tokens=100, answers=50, for_s=8.0)
+    begun = [(tried.at, tried.admit().reservation) for _ in range(4)]
+    coming: list[tuple[float, bool]] = [(tried.at, False)] * 20  # a burst, five times what fits
+    turned_away, came_back = 0, 0
+    for _ in range(2000):
+        tried.at += 0.1
+        for since, number in [one for one in begun if one[0] + 8.0 <= tried.at]:
+            begun.remove((since, number))
+            tried.end(number, 100)
+        begun += [(tried.at, one.reservation) for one in tried.due() if isinstance(one, Admitted)]
+        now, coming = [one for one in coming if one[0] <= tried.at], [one for one in coming if one[0] > tried.at]
+        for _at, back in now:
+            decision = tried.ask()
+            came_back += back
+            if isinstance(decision, Admitted):
+                begun.append((tried.at, decision.reservation))
+            elif isinstance(decision, Refused):
+                turned_away += back
+                coming.append((tried.at + (decision.retry_after_s or 0.0), True))
+    assert came_back >= 8
+    assert turned_away <= 0.2 * came_back
+
+
+def test_a_long_prompt_is_not_passed_for_ever_and_does_not_stop_the_short() -> None:
+    tried = Gate(kv_tokens=2000)
+    running = [tried.admit(100, 20).reservation for _ in range(12)]
+    long = tried.queue(1500, 20)
+    passed, admitted_at = 0, None
+    for step in range(95):
+        tried.at += 0.1
+        decision = tried.ask(100, 20)
+        if isinstance(decision, Admitted):
+            passed += 1
+            running.append(decision.reservation)
+        tried.end(running.pop(0), 20) if running else None
+        for one in tried.due():
+            if isinstance(one, Admitted) and one.reservation == long.reservation:
+                admitted_at = step
+            elif isinstance(one, Admitted):
+                passed += 1
+                running.append(one.reservation)
+    assert passed > 5
+    assert admitted_at is not None
+
+
+def test_a_tenant_that_floods_does_not_starve_another() -> None:
+    tried = Gate(tenants(flood=0.5, calm=0.5), kv_tokens=1000)
+    running = [tried.admit(tenant="flood").reservation for _ in range(4)]
+    for _ in range(100):
+        tried.queue(tenant="flood")
+    calm = {tried.queue(tenant="calm").reservation for _ in range(10)}
+    served = []
+    for _ in range(20):
+        tried.at += 1.0
+        tried.end(running.pop(0), 100)
+        for one in tried.due():
+            assert isinstance(one, Admitted)
+            running.append(one.reservation)
+            served.append(one.reservation in calm)
+    assert sum(served) == 10  # every other one, until they were through
+
+
+def test_tenants_are_served_tokens_in_proportion_to_their_shares() -> None:
+    tried = Gate(tenants(large=0.75, small=0.25), kv_tokens=2000)
+    running = [tried.admit(tenant="small").reservation for _ in range(9)]
+    tenant_of = {}
+    for number in range(200):
+        tenant_of[tried.queue(50 if number % 2 else 300, tenant="large").reservation] = "large"
+        tenant_of[tried.queue(tenant="small").reservation] = "small"
+    tokens = {"large": 0.0, "small": 0.0}
+    largest, worst = 400.0, 0.0
+    before: dict[str, float] = {}
+    for step in range(150):
+        if step == 60:  # what the one was served before the other came is made up for
+            before = {name: one.counter for name, one in tried.ledger.tenants.items()}
+            tokens = {"large": 0.0, "small": 0.0}
+        tried.at += 0.1
+        tried.end(running.pop(0), 100)
+        for one in tried.due():
+            assert isinstance(one, Admitted)
+            running.append(one.reservation)
+            name = tenant_of[one.reservation]
+            tokens[name] += tried.ledger.reservations[one.reservation].charge
+        if not before:
+            continue
+        gap = (tried.ledger.tenants["large"].counter - before["large"]) - (tried.ledger.tenants["small"].counter - before["small"])
+        worst = max(worst, abs(gap))
+    assert tokens["large"] / tokens["small"] == pytest.approx(3.0, rel=0.15)
+    assert worst <= 3 * largest / 0.25  # twice the largest charge, and as much that may pass it
+
+
+def test_no_more_run_than_a_tenant_may() -> None:
+    rules = Rules(tenants={"a": TenantRule("a", 1.0, max_concurrency=2)}, tenants_closed=True, queue_deadline_s=100.0)
+    tried = Gate(rules)
+    first, _ = tried.admit(tenant="a"), tried.admit(tenant="a")
+    waiting = tried.queue(tenant="a")
+    assert tried.due() == []
+    tried.end(first.reservation, 10)
+    assert [one.reservation for one in tried.due()] == [waiting.reservation]
+
+
+def test_tokens_per_minute_hold_and_tell_when_there_are_more() -> None:
+    rules = Rules(tenants={"a": TenantRule("a", 1.0, tokens_per_minute=4000)}, tenants_closed=True)
+    tried = Gate(rules, kv_tokens=100_000)
+    spent = 0
+    while isinstance(decision := tried.ask(100, 100, "a"), Admitted):
+        spent += 200
+    assert spent == 1000  # a quarter of a minute's
+    assert isinstance(decision, Refused)
+    assert (decision.status, decision.reason) == (429, "tenant-tokens-per-minute")
+    tried.at += (decision.retry_after_s or 0.0) + 1e-6
+    tried.admit(100, 100, "a")
+
+
+def test_what_was_expected_wrongly_is_settled() -> None:
+    rules = Rules(tenants={"a": TenantRule("a", 1.0, tokens_per_minute=8000)}, tenants_closed=True)
+    tried = Gate(rules)
+    one = tried.admit(100, 1000, "a")
+    assert isinstance(tried.ask(1000, 1000, "a"), Refused)
+    tried.end(one.reservation, 1)
+    tried.admit(800, 100, "a")
+
+
+def test_an_unknown_tenant_is_refused_where_tenants_are_listed() -> None:
+    decision = Gate(tenants(a=1.0)).ask(tenant="b")
+    assert isinstance(decision, Refused)
+    assert decision.reason == "tenant-unknown"
+
+
+def test_prompts_that_begin_alike_go_to_the_same_replica_while_it_has_room() -> None:
+    tried = Gate(replicas=4)
+    first = tried.admit(prefix_key=7)
+    assert {tried.admit(prefix_key=7).replica for _ in range(5)} == {first.replica}
+    assert tried.admit(prefix_key=8).replica != first.replica
+
+
+def test_a_replica_that_drains_or_failed_gets_nothing() -> None:
+    tried = Gate(replicas=2)
+    gate.draining(tried.ledger, "r0", True)
+    assert tried.admit().replica == "r1"
+    gate.draining(tried.ledger, "r0", False)
+    assert tried.admit().replica == "r0"
+    assert tried.admit(not_on=("r0",)).replica == "r1"
+
+
+def test_what_was_on_a_replica_that_is_gone_is_still_returned_once() -> None:
+    tried = Gate(replicas=1)
+    one = tried.admit()
+    assert gate.gone(tried.ledger, "r0", 0.0) == [one.reservation]
+    assert gate.gone(tried.ledger, "r0", 0.0) == []
+    assert tried.end(one.reservation, ended="cut")
+    assert not tried.end(one.reservation)
+    assert isinstance(tried.ask(), Queued)
+
+
+def test_several_sequences_count_as_what_they_hold() -> None:
+    tried = Gate(kv_tokens=2000)
+    tried.admit(100, 100, sequences=10)  # 100 once, 10 x 100 and blocks
+    tried.queue(900, 100)
+    unshared = Gate()
+    gate.joined(unshared.ledger, "r0", Pool(2000, 16, 1024, 8192, shares_prefixes=False), 0.0)
+    unshared.admit(100, 10, sequences=10)
+    assert unshared.ledger.reservations[1].prompt_tokens == 1000
+
+
+def test_an_input_near_the_limit_is_counted_first_and_refused_only_by_an_exact_count() -> None:
+    rules = Rules(max_input_tokens=1000)
+    tried = Gate(rules)
+    for counted, tokens, wanted in (("bound", 1200, CountFirst), ("estimate", 900, CountFirst), ("bound", 900, Admitted)):
+        asked = AskedRequest(0.0, tokens, counted, 100)  # type: ignore[arg-type]
+        assert isinstance(gate.decide(asked, tried.ledger, rules, 0.0)[0], wanted)
+    decision = tried.ask(1001)
+    assert isinstance(decision, Refused)
+    assert (decision.status, decision.reason, decision.retry_after_s) == (413, "input-too-long", None)
+    assert isinstance(tried.ask(1000), Admitted)
+
+
+@pytest.mark.parametrize(
+    ("refuse", "limit", "wanted"), [(True, None, "no-output-limit"), (True, 300, "output-too-long"), (False, None, ""), (False, 300, "")]
+)
+def test_output_limits_are_refused_or_capped_as_the_policy_says(refuse: bool, limit: int | None, wanted: str) -> None:
+    rules = Rules(max_output_tokens=200, refuse_no_output=refuse, refuse_above_output=refuse)
+    decision = Gate(rules).ask(100, limit)
+    if wanted:
+        assert isinstance(decision, Refused)
+        assert (decision.reason, decision.status) == (wanted, 400)
+    else:
+        assert isinstance(decision, Admitted)
+        assert (decision.output_cap, decision.capped) == (200, True)
+
+
+def test_a_stated_limit_within_the_policy_is_left_as_it_is() -> None:
+    decision = Gate(Rules(max_output_tokens=200)).ask(100, 150)
+    assert isinstance(decision, Admitted)
+    assert (decision.output_cap, decision.capped) == (150, False)
+
+
+def test_a_prompt_that_no_pool_holds_is_refused_for_good() -> None:
+    decision = Gate(kv_tokens=1000).ask(1500)
+    assert isinstance(decision, Refused)
+    assert (decision.status, decision.reason, decision.retry_after_s) == (413, "never-fits", None)
+
+
+def test_preemptions_raise_the_margin_and_answers_lower_it() -> None:
+    tried = Gate()
+    before = tried.ledger.margin.z
+    gate.observed(tried.ledger, "r0", Observation(0.5, 1, 0, 7), 0.0)
+    assert tried.ledger.margin.z == before  # what was before the first look is not ours
+    gate.observed(tried.ledger, "r0", Observation(0.5, 1, 0, 8), 1.0)
+    raised = tried.ledger.margin.z
+    assert raised > before
+    tried.end(tried.admit().reservation, 10)
+    assert tried.ledger.margin.z < raised
+    gate.observed(tried.ledger, "r0", Observation(0.5, 1, 0, 0), 2.0)  # the engine began anew
+    assert tried.ledger.margin.z < raised
+
+
+def test_answers_that_are_not_streamed_do_not_pass_for_shared_prompts() -> None:
+    """Ten short prompts, long answers of which nothing is heard until they are whole, at a pace that has become five times as slow."""
+    tried = Gate(kv_tokens=10_000)
+    gate.returned(tried.ledger, tried.admit(40, 200).reservation, 2.0, "stop", output_tokens=200)
+    for _ in range(10):
+        tried.admit(40, 200)
+    for second in range(2, 12):
+        held = 10 * (40 + 20 * second)  # a tenth of the 100 tokens a second that are reckoned
+        gate.observed(tried.ledger, "r0", Observation(held / 10_000, 10, 0, 0), 1.0 + second)
+    assert tried.ledger.replicas["r0"].shared_ratio == 1.0
+
+
+def test_shared_prefixes_make_room_and_other_clients_take_it() -> None:
+    tried = Gate(kv_tokens=10_000)
+    numbers = [tried.admit(900, 20).reservation for _ in range(10)]
+    for number in numbers:
+        gate.produced(tried.ledger, number, 10, 1.0)
+    waiting = tried.queue(900, 20)
+    for second in range(20):
+        gate.observed(tried.ledger, "r0", Observation(0.12, 10, 0, 0), 1.0 + second)
+    assert tried.ledger.replicas["r0"].shared_ratio < 0.2
+    tried.at = 9.0
+    assert [one.reservation for one in tried.due()] == [waiting.reservation]
+    gate.observed(tried.ledger, "r0", Observation(0.99, 40, 0, 0), 10.0)
+    tried.at = 11.0
+    assert tried.ledger.replicas["r0"].foreign_tokens > 5_000
+    assert not isinstance(tried.ask(900, 20), Admitted)
+
+
+def test_priorities_order_a_tenants_own_and_starve_nobody() -> None:
+    tried = Gate(kv_tokens=1000)
+    first = tried.admit(700, 200)
+    low = tried.queue(700, 200, priority=3)
+    tried.at = 0.5
+    high = tried.queue(700, 200, priority=-1)
+    tried.at = 9.0
+    later = tried.queue(700, 200, priority=-1)
+    order = []
+    running = first.reservation
+    for _ in range(3):
+        tried.end(running, 200)
+        (one,) = tried.due()
+        running = one.reservation
+        order.append(running)
+    assert order == [high.reservation, low.reservation, later.reservation]
+
+
+def test_a_day_of_traffic_ends_at_zero() -> None:
+    tried = Gate(Rules(queue_deadline_s=5.0), kv_tokens=5000, replicas=2)
+    running: list[int] = []
+    for number in range(3000):
+        tried.at += 28.8
+        for _ in range(1 + number % 7):
+            decision = tried.ask(100 + number % 900, 100 + number % 400)
+            if isinstance(decision, Admitted):
+                running.append(decision.reservation)
+        while len(running) > 5:
+            tried.end(running.pop(number % len(running)), number % 90, ("stop", "length", "cut", "unsent")[number % 4])
+        running += [one.reservation for one in tried.due() if isinstance(one, Admitted)]
+    for number in running:
+        assert tried.end(number, 1)
+    tried.at += 100.0
+    for one in tried.due():
+        if isinstance(one, Admitted):
+            assert tried.end(one.reservation, 1)
+    found = standing(tried.ledger, tried.at)
+    assert (found.queued, len(tried.ledger.reservations), tried.ledger.deadlines) == (0, 0, [])
+    assert all(one.held_tokens == 0 and one.running == 0 for one in found.replicas)
+    assert all(one.running == 0 and one.running_tokens == 0 and one.waiting == 0 for one in found.tenants)

@@ -1,0 +1,186 @@
+"""Limits are read whole or not at all, and what is set in their place tightens them for as long as it is renewed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.support.gateway_wire import HEAD, World
+
+from barostat.core.errors import InputError
+from barostat.core.limits import ServingLimits
+from barostat.gateway.live_limits.limits_in_force import LimitsInForce
+from barostat.gateway.live_limits.overrides import Fences, HeldByAnother
+from barostat.gateway.metrics import Metrics
+
+LEVER = {"holder": "mitigate", "leaseSeconds": 10, "limits": {"maxOutputTokens": 50, "kvTokenBudget": 900}}
+
+
+def file(folder: Path, spec: str) -> Path:
+    path = folder / "limits.yaml"
+    path.write_text(HEAD + "  " + spec + "\n")
+    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 1))
+    return path
+
+
+def in_force(folder: Path, spec: str = "request: {maxOutputTokens: 100}") -> tuple[LimitsInForce, list[ServingLimits]]:
+    told: list[ServingLimits] = []
+    limits = LimitsInForce(file(folder, spec), Metrics())
+    limits.adopt = lambda taken, _: told.append(taken)
+    return limits, told
+
+
+def test_an_override_is_in_force_until_its_lease_is_over(tmp_path: Path) -> None:
+    limits, told = in_force(tmp_path)
+    limits.put(LEVER, 100.0)
+    assert told[-1].spec.request.max_output_tokens == 50
+    assert told[-1].spec.edge.kv_token_budget == 900
+    limits.tick(109.9)
+    assert len(told) == 1
+    limits.put(LEVER, 109.9)  # renewed
+    limits.tick(119.8)
+    assert limits.override is not None
+    limits.tick(119.9)
+    assert limits.override is None
+    assert told[-1].spec.request.max_output_tokens == 100
+
+
+def test_it_can_be_taken_back(tmp_path: Path) -> None:
+    limits, told = in_force(tmp_path)
+    limits.put(LEVER, 100.0)
+    limits.take_back(101.0)
+    assert told[-1].spec.edge.kv_token_budget is None
+    limits.take_back(102.0)
+    assert len(told) == 2
+
+
+def test_it_only_tightens(tmp_path: Path) -> None:
+    limits, told = in_force(tmp_path)
+    limits.put({**LEVER, "limits": {"maxOutputTokens": 5000}}, 100.0)
+    assert told[-1].spec.request.max_output_tokens == 100
+
+
+def test_another_holder_has_to_wait(tmp_path: Path) -> None:
+    limits, _ = in_force(tmp_path)
+    limits.put(LEVER, 100.0)
+    with pytest.raises(InputError, match="held by mitigate"):
+        limits.put({**LEVER, "holder": "somebody"}, 105.0)
+    limits.put({**LEVER, "holder": "somebody"}, 111.0)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None, [], {}, {**LEVER, "x": 1}, {**LEVER, "holder": ""}, {**LEVER, "holder": 5}, {**LEVER, "leaseSeconds": 0},
+        {**LEVER, "leaseSeconds": True}, {**LEVER, "leaseSeconds": 1e9}, {**LEVER, "limits": {}}, {**LEVER, "limits": {"x": 1}},
+        {**LEVER, "limits": {"maxOutputTokens": 1.5}}, {**LEVER, "limits": {"maxOutputTokens": -1}},
+        {**LEVER, "limits": {"maxOutputTokens": "5"}}, {**LEVER, "limits": {"maxOutputTokens": True}},
+    ],
+)  # fmt: skip
+def test_what_is_no_override_changes_nothing(tmp_path: Path, document: object) -> None:
+    limits, told = in_force(tmp_path)
+    with pytest.raises(InputError):
+        limits.put(document, 100.0)
+    assert told == []
+    assert limits.override is None
+
+
+def test_a_changed_file_is_read_and_a_wrong_or_missing_one_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits, told = in_force(tmp_path)
+    limits.tick(100.0)
+    assert told == []
+    file(tmp_path, "request: {maxOutputTokens: 70}")
+    limits.tick(103.0)
+    assert told[-1].spec.request.max_output_tokens == 70
+    file(tmp_path, "request: {maxOutputTokenz: 70}")
+    limits.tick(106.0)
+    assert len(told) == 1
+    assert "did you mean maxOutputTokens" in capsys.readouterr().err
+    limits.tick(109.0)  # said once
+    assert capsys.readouterr().err == ""
+    limits.path.unlink()
+    limits.tick(112.0)
+    assert limits.limits(112.0).spec.request.max_output_tokens == 70
+
+
+def test_tenants_need_keys(tmp_path: Path) -> None:
+    path = file(tmp_path, "tenants: [{name: red}]")
+    LimitsInForce(path, Metrics(), has_keys=True)
+    with pytest.raises(InputError, match="--keys"):
+        LimitsInForce(path, Metrics(), has_keys=False)
+
+
+def test_what_is_in_force_is_told(tmp_path: Path) -> None:
+    limits, _ = in_force(tmp_path)
+    limits.put(LEVER, 100.0)
+    document = limits.document(104.0)
+    assert document["limits"]["spec"]["request"]["maxOutputTokens"] == 50
+    held = {"holder": "mitigate", "epoch": 0, "limits": LEVER["limits"], "enforce": False, "leaseSeconds": 6.0}
+    assert document["override"] == held
+
+
+def test_what_an_earlier_run_has_on_its_way_is_refused(tmp_path: Path) -> None:
+    limits, told = in_force(tmp_path)
+    limits.put({**LEVER, "epoch": 1}, 100.0)
+    limits.put({**LEVER, "epoch": 2}, 101.0)
+    with pytest.raises(HeldByAnother, match="run 1 of mitigate is over: run 2 goes on"):
+        limits.put({**LEVER, "epoch": 1}, 102.0)
+    with pytest.raises(HeldByAnother, match="run 1 of mitigate is over"):
+        limits.take_back(102.0, "mitigate", 1)
+    limits.take_back(103.0, "mitigate", 2)
+    assert told[-1].spec.request.max_output_tokens == 100
+    with pytest.raises(HeldByAnother, match="run 2 of mitigate has taken its limits back"):
+        limits.put({**LEVER, "epoch": 2}, 104.0)
+    limits.put({**LEVER, "epoch": 3}, 105.0)  # resumed
+    assert limits.override is not None
+
+
+def test_what_is_taken_back_before_it_came_does_not_come(tmp_path: Path) -> None:
+    limits, _ = in_force(tmp_path)
+    limits.take_back(100.0, "mitigate", 1)
+    with pytest.raises(HeldByAnother, match="taken its limits back"):
+        limits.put({**LEVER, "epoch": 1}, 101.0)
+    limits.put({**LEVER, "holder": "another", "epoch": 1}, 102.0)
+
+
+def test_who_does_not_number_its_runs_may_come_again(tmp_path: Path) -> None:
+    limits, _ = in_force(tmp_path)
+    limits.put(LEVER, 100.0)
+    limits.take_back(101.0, "mitigate")
+    limits.put(LEVER, 102.0)
+    assert limits.override is not None
+
+
+def test_as_many_holders_are_remembered_as_there_is_a_bound_for() -> None:
+    fences = Fences()
+    for number in range(200):
+        fences.heard(f"h{number}", 1, ended=True)
+    assert fences.refused("h199", 1)
+    assert not fences.refused("h0", 1)
+
+
+def test_a_renewal_tells_nobody_anew(tmp_path: Path) -> None:
+    limits, told = in_force(tmp_path)
+    for now in (100.0, 105.0, 110.0):
+        limits.put(LEVER, now)
+    assert len(told) == 1
+
+
+def test_a_gateway_that_only_watches_enforces_for_that_time(tmp_path: Path) -> None:
+    world = World("request: {maxOutputTokens: 100}", shadow=True)
+    limits = LimitsInForce(file(tmp_path, "request: {maxOutputTokens: 100}"), world.metrics)
+    limits.adopt = world.gateway.adopt
+    limits.put(LEVER, 100.0)
+    assert world.desk.shadow
+    limits.put({**LEVER, "enforce": True}, 101.0)
+    assert not world.desk.shadow
+    limits.tick(111.0)
+    assert world.desk.shadow
+
+
+@pytest.mark.parametrize("wrong", [{"epoch": -1}, {"epoch": "1"}, {"epoch": True}, {"enforce": 1}])
+def test_a_wrong_run_or_wish_is_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
+    limits, _ = in_force(tmp_path)
+    with pytest.raises(InputError, match="was expected"):
+        limits.put({**LEVER, **wrong}, 100.0)

@@ -1,0 +1,137 @@
+"""The engine is asked in the form it understands, a few times at once, and what it says is what is decided by."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from tests.support.gateway_wire import Heard, Side, World, chunked, ok, post
+
+from barostat.gateway.exact_count import AT_ONCE, ExactCount
+
+
+def counting(spec: str = "request: {maxInputTokens: 100}") -> World:
+    world = World(spec)
+    world.desk.counter = ExactCount(world.desk)
+    return world
+
+
+def prompt(words: int) -> bytes:
+    return post("/v1/completions", {"model": "m", "prompt": "word " * words, "max_tokens": 5})
+
+
+async def settled(world: World) -> None:
+    for _ in range(5):
+        world.goes_on()
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("count", "status"), [(100, b""), (101, b"HTTP/1.1 413 ")])
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_what_the_engine_counts_decides(count: int, status: bytes, in_chunks: bool) -> None:
+    async def run() -> None:
+        world = counting()
+        client = world.client()
+        client.sends(prompt(90))
+        await settled(world)
+        ((method, url, _, body),) = Heard(world.engine().heard).requests
+        assert (method, url) == (b"POST", b"/tokenize")
+        assert json.loads(body) == {"model": "m", "prompt": "word " * 90}
+        answer = json.dumps({"count": count}).encode()
+        world.engine().says(chunked(answer[:4], answer[4:], kind=b"application/json") if in_chunks else ok(answer))
+        await settled(world)
+        assert client.heard[:13] == status
+        forwarded = [one for engine in world.engines for one in Heard(engine.heard).requests if one[1] != b"/tokenize"]
+        assert len(forwarded) == (count == 100)
+        client.leaves()
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("prompt", "refused"),
+    [([5] * 100, False), ([5] * 101, True), ([[5] * 100, [5] * 3], False), ([[5] * 101, [5] * 3], True), ([[5] * 150] * 2, True)],
+)
+def test_prompts_of_ids_are_as_long_as_they_are_one_by_one(prompt: list[object], refused: bool) -> None:
+    async def run() -> None:
+        world = counting()
+        client = world.client()
+        client.sends(post("/v1/completions", {"model": "m", "prompt": prompt, "max_tokens": 5}))
+        await settled(world)
+        assert client.heard[:13] == (b"HTTP/1.1 413 " if refused else b"")
+        assert [one[1] for engine in world.engines for one in Heard(engine.heard).requests] == ([] if refused else [b"/v1/completions"])
+        client.leaves()
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+def test_one_long_prompt_among_many_short_ones_is_counted_and_refused() -> None:
+    async def run() -> None:
+        world = counting()
+        client = world.client()
+        client.sends(post("/v1/completions", {"model": "m", "prompt": ["word " * 200, *["a"] * 15], "max_tokens": 5}))
+        for _ in range(16):
+            await settled(world)
+            asked = json.loads(Heard(world.engine().heard).requests[-1][3])["prompt"]
+            world.engine().says(ok(json.dumps({"count": len(asked.split())}).encode()))
+        await settled(world)
+        assert client.heard[:13] == b"HTTP/1.1 413 "
+        assert b"200 tokens long" in client.heard
+        assert world.desk.counts.exceeded == world.desk.counts.added_tokens == 0  # what is learned is what was counted
+        client.leaves()
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("answer", [ok(b"{}"), ok(b"no json"), ok(b'{"count":"5"}'), ok(b"", status=b"404 Not Found"), b""])
+@pytest.mark.parametrize("policy", ["open", "closed"])
+def test_where_it_cannot_be_counted_the_policy_decides(answer: bytes, policy: str) -> None:
+    async def run() -> None:
+        world = counting(f"request: {{maxInputTokens: 100}}\nedge: {{failurePolicy: {{maxInputTokens: {policy}}}}}")
+        client = world.client()
+        client.sends(prompt(90))
+        await settled(world)
+        if answer:
+            world.engine().says(answer)
+        else:
+            world.engine().leaves()
+        await settled(world)
+        assert client.heard[:13] == (b"" if policy == "open" else b"HTTP/1.1 503 ")
+        client.leaves()
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+def test_few_are_counted_at_once_and_who_leaves_is_not() -> None:
+    async def run() -> None:
+        world = counting()
+        clients: list[Side] = []
+        for _ in range(AT_ONCE + 3):
+            clients.append(world.client())
+            clients[-1].sends(prompt(90))
+        await settled(world)
+        assert len(world.engines) == AT_ONCE
+        for client in clients[1:]:
+            client.leaves()
+        for engine in list(world.engines):
+            engine.says(ok(b'{"count":200}'))
+        await settled(world)
+        assert len(world.engines) == AT_ONCE
+        assert clients[0].heard.startswith(b"HTTP/1.1 413 ")
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+def test_what_no_tokenizer_could_make_short_enough_is_not_counted() -> None:
+    world = counting("request: {maxInputTokens: 10}")
+    client = world.client()
+    client.sends(prompt(20_000))
+    assert client.heard.startswith(b"HTTP/1.1 413 ")
+    assert not world.engines
+    world.at_rest()

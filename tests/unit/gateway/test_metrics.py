@@ -1,0 +1,73 @@
+"""What Prometheus reads, and the log that holds no prompt and no key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.support.gateway_wire import World, chat, ok
+
+from barostat.core.errors import InputError
+from barostat.gateway.access_log import AccessLog
+from barostat.gateway.gauges import gauges
+
+ANSWER = ok(b'{"usage":{"prompt_tokens":9,"completion_tokens":4}}')
+
+
+def test_the_page_is_one_that_prometheus_reads() -> None:
+    world = World("tenants: [{name: red}]\nrequest: {maxOutputTokens: 50}", keys={"k": "red"})
+    client = world.client()
+    client.sends(chat("x", "Authorization: Bearer k", max_tokens=500))
+    held = world.metrics.page(*gauges(world.gateway)).decode()
+    assert "barostat_gateway_reservations 1" in held
+    assert 'barostat_gateway_tenant_running_requests{tenant="red"} 1' in held
+    world.engine().says(ANSWER)
+    client.sends(chat("x", "Authorization: Bearer wrong"))
+    client.sends(b"GET /nothing/of/ours HTTP/1.1\r\nHost: x\r\n\r\n")
+    page = world.metrics.page(*gauges(world.gateway)).decode()
+    found = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+    }
+    assert found["barostat_gateway_requests_total", ("code", "200"), ("route", "chat")] == 1
+    assert found["barostat_gateway_refusals_total", ("reason", "unknown-key"), ("route", "chat")] == 1
+    assert found["barostat_gateway_prompt_tokens_sum",] == 9
+    assert found["barostat_gateway_output_limit_tokens_count",] == 1
+    assert found["barostat_gateway_reservations",] == 0
+    assert found["barostat_gateway_replica_up", ("replica", "engine-0:8000")] == 1
+
+
+def test_what_clients_send_makes_no_label() -> None:
+    world = World()
+    for number in range(50):
+        client = world.client()
+        client.sends(f"GET /path-{number} HTTP/1.1\r\nHost: h{number}\r\n\r\n".encode())
+        world.engine().says(ok(b"", status=b"404 Not Found"))
+    page = world.metrics.page(*gauges(world.gateway))
+    assert b"path-" not in page
+    assert page.count(b'route="other"') == 1
+
+
+def test_a_line_per_request_without_its_text(tmp_path: Path) -> None:
+    log = AccessLog(str(tmp_path / "log"))
+    world = World(log=log)
+    client = world.client()
+    client.sends(chat("a secret", "Authorization: Bearer sk-1", max_tokens=5))
+    world.engine().says(ANSWER)
+    client.sends(chat(max_tokens=-1))
+    world.passes(0.2)
+    text = (tmp_path / "log").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["status"] for line in lines] == [200, 400]
+    assert lines[0]["inputTokens"] == 9
+    assert lines[0]["replica"] == "engine-0:8000"
+    assert "secret" not in text
+    assert "sk-1" not in text
+
+
+def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        AccessLog(str(tmp_path / "missing" / "log"))

@@ -1,0 +1,115 @@
+"""An engine is in the rotation as long as it works, by what its own numbers say."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from tests.support.gateway_wire import World, ok
+
+from barostat.gateway.replica import Standing
+from barostat.gateway.watching.engine_page import EnginePage, pool_in, read_page
+from barostat.gateway.watching.health import MISSED, STALLED_S, Health, Watched, stands
+
+PAGE = EnginePage(usage_ratio=0.5, running=3, waiting=1, preemptions=0, progress=100.0, engines=1)
+
+
+def after(*looks: tuple[int | None, EnginePage | None, float], first: Standing = "unknown") -> Standing:
+    seen, standing = Watched(), first
+    for health, page, at in looks:
+        standing = stands(standing, seen, health, page, at)
+    return standing
+
+
+def test_one_that_answers_is_up() -> None:
+    assert after((200, PAGE, 0)) == "up"
+    assert after((200, None, 0)) == "up"
+
+
+def test_one_that_never_answered_is_unreachable_at_once_and_a_known_one_after_some_looks() -> None:
+    assert after((None, None, 0)) == "unreachable"
+    missed = [(None, None, float(at)) for at in range(MISSED)]
+    assert after((200, PAGE, 0), *missed[1:]) == "up"
+    assert after((200, PAGE, 0), *missed) == "unreachable"
+    assert after((200, PAGE, 0), *missed, (200, PAGE, 9)) == "up"
+
+
+def test_one_that_says_that_it_is_dead_is_unhealthy() -> None:
+    assert after((200, PAGE, 0), (503, PAGE, 1)) == "unhealthy"
+    assert after((200, PAGE, 0), (503, PAGE, 1), (200, PAGE, 2)) == "up"
+
+
+def test_requests_that_run_without_a_token_are_a_stall() -> None:
+    late = STALLED_S + 1
+    assert after((200, PAGE, 0), (200, PAGE, late)) == "stalled"
+    assert after((200, PAGE, 0), (200, PAGE, late), (200, PAGE, late + 1)) == "stalled"
+    assert after((200, PAGE, 0), (200, PAGE, late), (200, replace(PAGE, progress=101.0), late + 1)) == "up"
+    assert after((200, PAGE, 0), (200, replace(PAGE, progress=101.0), late)) == "up"
+
+
+def test_an_idle_engine_makes_no_tokens_and_is_no_stall() -> None:
+    idle = replace(PAGE, running=0)
+    assert after((200, idle, 0), (200, idle, 100), (200, PAGE, 101), (200, PAGE, 102)) == "up"
+
+
+TEXT = b"""# HELP vllm:num_requests_running x
+vllm:num_requests_running{engine="0",model_name="m"} 3.0
+vllm:num_requests_running{engine="1",model_name="m"} 2.0
+vllm:num_requests_waiting{engine="0",model_name="m"} 1.0
+vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="capacity"} 7.0
+vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
+vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.75
+vllm:num_preemptions_total{engine="0",model_name="m"} 4.0
+vllm:generation_tokens_total{engine="0",model_name="a } b"} 1e+03
+vllm:cache_config_info{block_size="16",enable_prefix_caching="False",engine="0",num_gpu_blocks="202"} 1.0
+vllm:cache_config_info{block_size="16",enable_prefix_caching="False",engine="1",num_gpu_blocks="202"} 1.0
+"""
+
+
+def test_the_few_series_are_read_from_the_page() -> None:
+    page = read_page(TEXT)
+    assert page is not None
+    assert (page.running, page.waiting, page.usage_ratio, page.preemptions, page.progress) == (5, 1, 0.5, 4, 1000.0)
+    assert read_page(b"go_goroutines 5\n") is None
+    assert read_page(b"") is None
+
+
+def test_the_pool_of_all_engines_without_their_null_blocks() -> None:
+    pool = pool_in(TEXT, 4096)
+    assert pool is not None
+    assert pool.kv_tokens == 2 * 100 * 16
+    assert not pool.shares_prefixes
+    assert pool.longest_tokens == 4096
+    assert pool_in(TEXT.replace(b"cache_config_info", b"x"), None) is None
+
+
+async def looked(world: World, health: Health, page: bytes) -> Standing:
+    """How the engine stands after one look, each question of which is answered as an engine with this page does."""
+    look = asyncio.get_running_loop().create_task(health.look(world.replicas[0]))
+    while not look.done():
+        await asyncio.sleep(0)
+        world.goes_on()
+        for engine in world.engines:
+            question, engine.wire.heard = engine.heard, b""
+            if question:
+                models = b'{"data":[{"max_model_len":4096}]}' if b"/v1/models" in question else b""
+                engine.says(ok(page if b"/metrics" in question else models))
+    await look
+    return world.replicas[0].standing
+
+
+def test_a_look_tells_the_desk_what_the_engine_has() -> None:
+    async def run() -> None:
+        world = World(pool_tokens=None)
+        health, name = Health(world.desk), "engine-0:8000"
+        assert await looked(world, health, TEXT) == "up"
+        assert world.desk.pools[name].kv_tokens == 3200
+        assert world.desk.pools[name].longest_tokens == 4096
+        world.down.add(name)
+        world.replicas[0].close()
+        assert [await looked(world, health, b"") for _ in range(MISSED)][-1] == "unreachable"
+        world.down.clear()
+        assert await looked(world, health, TEXT.replace(b'blocks="202"', b'blocks="402"')) == "up"  # started anew, with more memory
+        assert world.desk.pools[name].kv_tokens == 6400
+
+    asyncio.run(run())

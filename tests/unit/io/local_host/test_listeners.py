@@ -1,0 +1,46 @@
+"""The engine behind a local port."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.support.small_servers import closed_port
+
+from barostat.io.local_host.listeners import engine_behind
+
+SERVER = "import socket, sys, time\ns = socket.create_server(('127.0.0.1', 0))\nprint(s.getsockname()[1], flush=True)\ntime.sleep(60)\n"
+
+
+@contextmanager
+def _server(path: Path) -> Iterator[tuple[int, int]]:
+    """A process that listens; gives its number and its port."""
+    path.write_text(SERVER)
+    started = subprocess.Popen([sys.executable, str(path), "svc/vllm"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert started.stdout is not None
+        yield started.pid, int(started.stdout.readline())
+    finally:
+        started.kill()
+        started.communicate()
+
+
+def test_the_process_that_listens_is_found_if_it_is_an_engine(tmp_path: Path) -> None:
+    with _server(tmp_path / "vllm") as (pid, port):
+        assert engine_behind(port) == pid
+
+
+def test_a_tunnel_is_no_engine(tmp_path: Path) -> None:
+    with _server(tmp_path / "port-forward") as (_, port):
+        assert engine_behind(port) is None
+
+
+def test_nothing_behind_a_port_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engine_behind(closed_port()) is None
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    assert engine_behind(8000) is None

@@ -1,0 +1,130 @@
+"""Charts and overlays rendered with their tool (a stand-in here), and traced back to what a person edits."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from barostat.io.manifests.gather import gather
+from barostat.io.manifests.rendered import render_overlay, sources_of_overlay
+from barostat.judge.manifest_check.check import check
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: llm
+spec:
+  containers:
+  - name: vllm
+    image: vllm/vllm-openai:v0.32.0
+    args: [--model=Qwen/Qwen3-8B, "--gpu-memory-utilization={share}"]
+    resources: {{limits: {{nvidia.com/gpu: 1}}}}
+"""
+
+
+@pytest.fixture
+def _helm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `helm` that fills one value in, as the real one does for this chart."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    script = tools / "helm"
+    script.write_text(
+        '#!/bin/sh\necho "---"\necho "# Source: llm/templates/pod.yaml"\nsed "s/{{ .Values.tag }}/latest/" templates/pod.yaml\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+
+
+def _chart(folder: Path) -> None:
+    (folder / "templates").mkdir(parents=True)
+    (folder / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 0.1.0\n")
+    (folder / "values.yaml").write_text("# the engine's\nimage: vllm/vllm-openai:latest\n")
+    (folder / "templates" / "pod.yaml").write_text(POD.format(share="90").replace("v0.32.0", "{{ .Values.tag }}"))
+
+
+@pytest.mark.usefixtures("_helm")
+def test_a_chart_is_rendered_and_traced_to_its_values_and_templates(tmp_path: Path) -> None:
+    _chart(tmp_path / "llm")
+    found = gather([str(tmp_path / "llm")])
+    assert found.unreadable == []
+    places = {
+        one.rule: found.origins[one.place.file].traced(one.place)
+        for one in check(found.documents).findings
+        if one.place.file in found.origins
+    }
+    assert (places["floating-tag"].file, places["floating-tag"].line) == (str(tmp_path / "llm" / "values.yaml"), 2)
+    assert places["bad-flag-value"].file == str(tmp_path / "llm" / "templates" / "pod.yaml")
+
+
+def test_where_helm_is_not_there_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _chart(tmp_path / "llm")
+    found = gather([str(tmp_path / "llm")])
+    assert found.unreadable == []
+    assert found.notes == [f"not rendered: {tmp_path / 'llm'}: helm is not there"]
+
+
+def _overlay(folder: Path) -> Path:
+    base, prod = folder / "base", folder / "prod"
+    base.mkdir(parents=True)
+    prod.mkdir()
+    (base / "pod.yaml").write_text(POD.format(share="0.9"))
+    (base / "kustomization.yaml").write_text("resources: [pod.yaml]\n")
+    (prod / "kustomization.yaml").write_text("resources: [../base]\npatches: [{path: tag.yaml}]\n")
+    patch = "apiVersion: v1\nkind: Pod\nmetadata: {name: llm}\nspec:\n  containers:\n  - name: vllm\n    image: vllm/vllm-openai:latest\n"
+    (prod / "tag.yaml").write_text(patch)
+    return prod
+
+
+def test_an_overlay_is_made_of_what_it_names(tmp_path: Path) -> None:
+    prod = _overlay(tmp_path)
+    assert sources_of_overlay(prod) == {(tmp_path / "base").resolve(), (prod / "tag.yaml").resolve()}
+    assert sources_of_overlay(prod, patches_only=True) == {(prod / "tag.yaml").resolve()}
+
+
+@pytest.mark.skipif(not (shutil.which("kubectl") or shutil.which("kustomize")), reason="neither kubectl nor kustomize is there")
+def test_an_overlay_is_rendered_and_traced_to_the_patch(tmp_path: Path) -> None:
+    _overlay(tmp_path)
+    found = gather([str(tmp_path)])
+    (one,) = check(found.documents).findings
+    assert one.rule == "floating-tag"
+    place = found.origins[one.place.file].traced(one.place)
+    assert (place.file, place.line) == (str(tmp_path / "prod" / "tag.yaml"), 7)
+
+
+@pytest.mark.skipif(not (shutil.which("kubectl") or shutil.which("kustomize")), reason="neither kubectl nor kustomize is there")
+def test_a_value_that_stands_twice_is_traced_by_the_way_to_it_and_an_image_to_its_tag(tmp_path: Path) -> None:
+    pod = POD.format(share="0.9").replace("vllm/vllm-openai:v0.32.0", "engine:replaced")
+    asked = '    resources:\n      requests:\n        cpu: "1"\n      limits:\n        cpu: "1"\n        nvidia.com/gpu: "1"\n'
+    (tmp_path / "pod.yaml").write_text(pod.partition("    resources:")[0] + asked)
+    images = "images:\n- name: engine\n  newName: vllm/vllm-openai\n  newTag: latest\n"
+    (tmp_path / "kustomization.yaml").write_text("resources: [pod.yaml]\n" + images)
+    found = gather([str(tmp_path)])
+    places = {one.rule: found.origins[one.place.file].traced(one.place) for one in check(found.documents).findings}
+    assert {rule: (Path(place.file).name, place.line) for rule, place in places.items()} == {
+        "cpu-limit-starves": ("pod.yaml", 14),
+        "floating-tag": ("kustomization.yaml", 5),
+    }
+
+
+def test_without_a_tool_a_patch_is_no_manifest_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _overlay(tmp_path)
+    found = gather([str(tmp_path)])
+    assert [Path(document.file).name for document in found.documents] == ["pod.yaml"]
+    assert any("neither kustomize nor kubectl" in note for note in found.notes)
+
+
+def test_overlays_that_name_themselves_or_each_other_have_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder, named in ((one, "[., ../other, pod.yaml]"), (other, "[../one, pod.yaml]")):
+        folder.mkdir()
+        (folder / "kustomization.yaml").write_text(f"resources: {named}\n")
+        (folder / "pod.yaml").write_text(POD.format(share="0.9"))
+    found = render_overlay(one)
+    assert [Path(source.file).parent.name for source in found.sources] == ["one", "other"]
+    assert [Path(own.file).parent.name for own in found.kustomizations] == ["one", "other"]

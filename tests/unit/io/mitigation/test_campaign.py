@@ -1,0 +1,85 @@
+"""One orchestrator: what is read once per look is read once, and a plan is judged with those whom it pauses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.support.little_kubernetes import HOME, NAMESPACE
+from tests.support.owned_workload import Owned
+from tests.support.remedy_runs import Scene, on_a_little_kubernetes
+
+from barostat.io.clock import SteadyClock
+from barostat.io.kubernetes.recording.live import Options
+from barostat.io.mitigation.campaign import Campaign, new_id
+from barostat.judge.mitigation.planning import Wish
+from barostat.judge.mitigation.prepared import NothingPrepared, Prepared
+from barostat.shells.reports.incident.plan_json import preview_json
+
+
+async def prepared(owned: Owned, found: Scene, *, pause_owners: bool = False) -> Prepared | NothingPrepared:
+    home = owned.home
+    replicas = home["spec"]["replicas"]
+    home["metadata"]["generation"] = 1
+    home["status"] = {"observedGeneration": 1, "updatedReplicas": replicas, "replicas": replicas}
+    node: dict[str, Any] = {
+        "metadata": {"name": "spare-card"},
+        "spec": {},
+        "status": {"allocatable": {"nvidia.com/gpu": "2", "cpu": "8", "memory": "64Gi", "pods": "9"}},
+    }
+    node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    owned.kube.add("nodes", node)
+    campaign = Campaign(owned.cluster, NAMESPACE, HOME, Options(for_s=20.0), SteadyClock(), found.told.append)
+    return await campaign.prepare(Wish(new_id(HOME), "max-num-seqs=60"), await campaign.held_limits(), pause_owners=pause_owners)
+
+
+def test_incidents_and_limits_are_read_once_for_a_plan() -> None:
+    async def go(found: Scene) -> None:
+        owned = Owned(found)
+        made = await prepared(owned, found)
+        assert isinstance(made, Prepared), made
+        asked = [path.partition("?")[0] + ("?record" if "record" in path else "") for method, path in owned.api.asked if method == "GET"]
+        assert sum(path.endswith("configmaps?record") for path in asked) == 1
+        assert sum(path.endswith(f"/{HOME}-limits") for path in asked) == 1
+        assert owned.api.writes == []
+
+    on_a_little_kubernetes(go)
+
+
+def test_owners_that_are_paused_are_in_the_plan_and_stand_in_no_ones_way() -> None:
+    async def go(found: Scene) -> None:
+        owned = Owned(found)
+        without = await prepared(owned, found)
+        assert isinstance(without, Prepared)
+        assert [owner.name for owner in without.in_the_way] == ["chat", "h"]
+        assert {line.partition(":")[0] for line in without.against} >= {"no-autoscaler", "no-owner"}
+        made = await prepared(owned, found, pause_owners=True)
+        assert isinstance(made, Prepared)
+        assert [str(owner) for owner in made.plan.owners] == ["application/chat in x", "horizontalpodautoscaler/h in x"]
+        assert made.in_the_way == ()
+        assert not {line.partition(":")[0] for line in made.against} & {"no-autoscaler", "no-owner"}
+
+    on_a_little_kubernetes(go)
+
+
+def test_a_preview_as_json_holds_plan_checks_and_what_is_in_the_way() -> None:
+    async def go(found: Scene) -> None:
+        owned = Owned(found)
+        document = json.loads(preview_json(await prepared(owned, found)))
+        assert (document["apiVersion"], document["kind"]) == ("barostat.dev/v1alpha1", "RemedyPreview")
+        assert document["plan"]["change"]["value"] == "60"
+        assert {check["verdict"] for check in document["checks"]} <= {"holds", "refused", "cannot-tell"}
+        assert [entry["kind"] for entry in document["inTheWay"]] == ["argo-cd", "hpa"]
+        assert any("chat" in line for line in document["refused"])
+        nothing = json.loads(preview_json(NothingPrepared("nothing to look at", "cannot-tell")))
+        assert (nothing["plan"], nothing["why"], nothing["standing"]) == (None, "nothing to look at", "cannot-tell")
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize("name", ["vllm", "a" * 60, "dots.in.it"])
+def test_ids_fit_into_names_and_differ(name: str) -> None:
+    assert new_id(name) != new_id(name)
+    assert len(new_id(name)) <= 35
+    assert not set("#/.") & set(new_id(name))

@@ -1,0 +1,61 @@
+"""Whatever a server answers instead of series is one sentence that says what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from barostat.core.errors import OutsideError
+from barostat.io.engine_http.http import Answer, Failure
+from barostat.io.prometheus.access import Access
+from barostat.io.prometheus.client import MAX_BYTES, Prometheus
+
+
+def read(answer: Answer | Failure) -> str:
+    with pytest.raises(OutsideError) as told:
+        Prometheus(Access("http://p:9090"))._read(answer)
+    return f"{told.value}{' [again]' if told.value.retryable else ''}"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words", "again"),
+    [
+        (401, b"", "--prometheus-auth FILE", False),
+        (404, b"404 page not found", "under a prefix", False),
+        (429, b'{"status":"error","error":"too many outstanding requests"}', "too many outstanding", True),
+        (422, b'{"status":"error","error":"query processing would load too many samples into memory"}', "ask for less", False),
+        (503, b"", "HTTP 503", True),
+        (200, b"<html>login</html>", "a web page", False),
+        (200, b'{"status":"success","data":{}}', "not understood", False),
+        (200, b'{"status":"succ', "instead of JSON", False),
+        (302, b"", "HTTP 302", False),
+    ],
+)
+def test_a_refusal_is_a_sentence(status: int, body: bytes, words: str, again: bool) -> None:
+    told = read(Answer(status, "", body))
+    assert words in told
+    assert told.endswith("[again]") is again
+    assert "\n" not in told
+
+
+def test_an_answer_that_is_cut_or_does_not_come() -> None:
+    assert "ask for less" in read(Answer(200, "", b"x" * MAX_BYTES, "the answer is larger than 96 MiB"))
+    assert read(Answer(200, "", b"x", "the connection broke off")).endswith("[again]")
+    assert "--prometheus-ca FILE" in read(Failure("tls", "has a certificate that this machine does not trust (self-signed); set X"))
+    assert read(Failure("refused", "refuses the connection")).endswith("[again]")
+
+
+def test_series_warnings_and_what_is_none() -> None:
+    server = Prometheus(Access("http://p:9090"))
+    body = (
+        b'{"status":"success","warnings":["store x is gone"],"data":{"result":[{"metric":{"__name__":"a","pod":"p"},"values":[[1,"2"],'
+        b'[3,"NaN"],["x","1"]]},{"metric":{},"value":[5,"+Inf"]},{"metric":{}},7]}}'
+    )
+    found = server._read(Answer(200, "application/json", body))
+    assert [(one.name, [point.at for point in one.points]) for one in found] == [("a", [1.0, 3.0]), ("", [5.0])]
+    assert server.warnings == ["Prometheus at http://p:9090 says: store x is gone"]
+
+
+@pytest.mark.parametrize("series", [b'{"metric":{},"values":[{"a":1}]}', b'{"metric":{},"values":7}', b'{"metric":{},"value":{"a":1}}'])
+def test_what_is_no_series_of_numbers_is_left_out(series: bytes) -> None:
+    body = b'{"status":"success","warnings":7,"data":{"result":[' + series + b"]}}"
+    assert Prometheus(Access("http://p:9090"))._read(Answer(200, "application/json", body)) == []

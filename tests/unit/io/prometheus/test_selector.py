@@ -1,0 +1,42 @@
+"""What a person writes to choose, as PromQL has it."""
+
+from __future__ import annotations
+
+import pytest
+
+from barostat.core.errors import InputError
+from barostat.io.prometheus.selector import matchers
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("", ""),
+        ('namespace="x"', 'namespace="x"'),
+        ('{namespace="x", pod=~"a-.*"}', 'namespace="x",pod=~"a-.*"'),
+        ("app=vllm,tier!=test", 'app="vllm",tier!="test"'),
+        ("app==vllm", 'app="vllm"'),
+        ("a='x y',", 'a="x y"'),
+        ('a="say \\"hi\\""', 'a="say \\"hi\\""'),
+    ],
+)
+def test_matchers(given: str, written: str) -> None:
+    assert matchers(given) == written
+
+
+def test_namespace_and_targets_are_matchers_too() -> None:
+    assert matchers("", "ns", ["deploy/vllm"]) == 'namespace="ns",pod=~"vllm-[0-9a-z]+-[0-9a-z]+"'
+    assert matchers("", "", ["sts/a", "pod/b-0"]) == 'pod=~"a-[0-9]+|b-0"'
+    assert matchers("", "", ["pod/a.b"]) == 'pod=~"a\\\\.b"'
+
+
+@pytest.mark.parametrize("given", ["namespace", "x y", "=1", 'a="b" c="d"', "a=~"])
+def test_what_is_no_matcher_is_said(given: str) -> None:
+    with pytest.raises(InputError, match="is no matcher"):
+        matchers(given)
+
+
+@pytest.mark.parametrize("target", ["http://x:8000", "svc/x", "vllm", "deploy/"])
+def test_a_target_that_prometheus_cannot_know_is_said(target: str) -> None:
+    with pytest.raises(InputError, match="deploy/NAME"):
+        matchers("", "", [target])

@@ -1,0 +1,88 @@
+"""The next steps of recorded engines come in the order, and at the values, that their twin's trials give them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from barostat.core.diagnosis import ReplicaReport
+from barostat.io.bundles import bundle
+from barostat.judge.advice.tried_steps import advised, bench_of, tried
+from barostat.judge.diagnosis.diagnose import examine
+from barostat.judge.evidence.recording import Recording
+
+BUNDLES = Path(__file__).parents[3] / "data" / "bundles"
+
+
+def _recording(name: str) -> Recording:
+    return bundle.read(BUNDLES / name)
+
+
+def _only(name: str) -> ReplicaReport:
+    (found,) = advised(_recording(name)).report.replicas
+    return found
+
+
+def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_does_not() -> None:
+    before = examine(_recording("kv-preemption-thrash")).report.replicas[0]
+    assert "--max-num-active-seqs 6" in [step.change for step in before.next]
+    after = _only("kv-preemption-thrash")
+    assert after.trials is not None
+    today = after.trials.today
+    assert today is not None
+    assert today.output_tokens_per_s == pytest.approx(652, rel=0.1)  # as the recorded engine measured
+    by_lever = {step.lever: step for step in after.next}
+    cap, watermark = by_lever["max-num-active-seqs"], by_lever["watermark"]
+    for step in (cap, watermark):
+        assert step.effect == "helps"
+        assert step.expected is not None
+        assert step.expected.output_tokens_per_s > 0.98 * today.output_tokens_per_s
+        assert step.expected.preempted_per_s < today.preempted_per_s / 2
+    assert int(cap.change.split()[1]) > 6  # at six it would cost a fifth of the throughput
+    assert "values were tried" in cap.because
+    assert "the model's shape (--model-config) and the card (--gpu)" in by_lever["blocks-override-off"].untried
+    assert {step.lever for step in before.next} == {step.lever for step in (*after.next, *after.not_advised)} & {
+        s.lever for s in before.next
+    }
+    effects = [step.effect for step in after.next]
+    assert effects.index("nothing") > max(place for place, effect in enumerate(effects) if effect in ("helps", "trade-off"))
+
+
+def test_what_wins_by_refusing_is_left_and_said() -> None:
+    found = _only("slot-bound")
+    assert [step.lever for step in found.next] == ["raise-max-num-seqs", "scale-out"]  # cards come after what takes none
+    left = next(step for step in found.not_advised if step.lever == "queue-bounds")
+    assert left.effect == "harms"
+    assert left.expected is not None
+    assert left.expected.refused_ratio > 0.2
+    assert "refused" in left.because
+
+
+def test_the_same_recording_gives_the_same_order() -> None:
+    assert advised(_recording("prefill-bound")).report == advised(_recording("prefill-bound")).report
+
+
+def test_what_is_not_known_is_said_with_what_would_make_it_known() -> None:
+    recording = _recording("slot-bound")
+    (replica,) = recording.replicas
+    found = examine(recording)
+    window = found.shown[replica.name]
+    none = bench_of(recording, replace(replica, scrapes=()), window, "")
+    assert isinstance(none, str)
+    assert "--workload" in none
+    one = bench_of(recording, replace(replica, scrapes=replica.scrapes[:1]), replace(window, signals={}), "")
+    assert isinstance(one, str)
+    assert "what-if" in one or "--for" in one
+    bench = bench_of(recording, replica, window, "")
+    assert not isinstance(bench, str)
+    short = tried(found.report.replicas[0], window, bench, work=10)
+    assert short.trials is not None
+    assert "what-if" in short.trials.why_not
+    assert short.next == found.report.replicas[0].next
+
+
+@pytest.mark.parametrize("name", ["healthy-busy", "bad-config-argument", "hung-engine"])
+def test_what_is_no_matter_of_load_is_left_as_it_is(name: str) -> None:
+    assert advised(_recording(name)) == examine(_recording(name))

@@ -1,0 +1,93 @@
+"""From a recording to a diagnosis: which log counts, and what is said about a version that cannot be right."""
+
+from __future__ import annotations
+
+import pytest
+
+from barostat.core.diagnosis import ReplicaReport
+from barostat.engines.vllm.logs.digest import LogDigest, digest
+from barostat.judge.diagnosis.diagnose import diagnose
+from barostat.judge.evidence.assemble import windows
+from barostat.judge.evidence.recording import GpuText, ProbeResult, Recording, ReplicaRecording, Scrape
+
+AT = 1_795_253_041.0
+BANNER = "INFO 11-21 08:00:00 [api_server.py:1] vLLM API server version 0.32.0"
+CORE = "INFO 11-21 08:00:05 [core.py:1] Initializing a V1 LLM engine (v0.32.0) with config: model='m'"
+READY = "INFO 11-21 08:02:00 [api_server.py:1] Application startup complete."
+REFUSED = "vllm: error: unrecognized arguments: --swap-space 16"
+NO_BLOCKS = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."
+CARRIES_ON = 'vllm:num_requests_running{engine="0",model_name="m"} 0\nvllm:num_requests_waiting{engine="0",model_name="m"} 0\n'
+
+
+def log(*lines: str) -> LogDigest:
+    return digest(lines, source="a.log")
+
+
+def report(**known: object) -> ReplicaReport:
+    return diagnose(Recording("test", AT, (ReplicaRecording("a", **known),))).replicas[0]  # type: ignore[arg-type]
+
+
+def test_a_crash_loop_is_named_by_the_log_of_the_start_before() -> None:
+    for current in (None, log(), log(BANNER, CORE)):
+        found = report(log=current, previous_log=log(REFUSED)).diagnosis
+        assert (found.cause, found.variant) == ("bad-config", "argument")
+    found = report(log=log(BANNER, CORE), previous_log=log(BANNER, CORE, NO_BLOCKS)).diagnosis
+    assert (found.cause, found.variant) == ("kv-pool-too-small", "no-blocks")
+
+
+def test_a_start_that_got_further_than_the_one_before_is_judged_by_itself() -> None:
+    came_up = report(log=log(BANNER, CORE, READY), previous_log=log(REFUSED)).diagnosis
+    answers = report(scrapes=(Scrape(AT - 5, CARRIES_ON, "x"), Scrape(AT, CARRIES_ON, "x")), previous_log=log(REFUSED)).diagnosis
+    other = report(log=log(BANNER, CORE, NO_BLOCKS), previous_log=log(REFUSED)).diagnosis
+    assert came_up.cause != "bad-config"
+    assert answers.cause != "bad-config"
+    assert other.cause == "kv-pool-too-small"
+
+
+def test_an_empty_log_rules_nothing_out() -> None:
+    found = report(log=log())
+    assert found.diagnosis.cause == "unknown"
+    assert found.ruled_out == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "server", "words"),
+    [
+        ("0.40.1", None, "vLLM 0.40.1 is newer than the newest that is known here"),
+        ("latest", None, "'latest' is no version of vLLM; left out"),
+        ("latest", "0.32.0", "'latest' is no version of vLLM; 0.32.0 is taken, as the engine says"),
+        ("0.11.0", "0.32.0", "the version is given as 0.11.0, and the engine itself says 0.32.0"),
+        ("0.32.0", "0.32.0+cpu", ""),
+        (None, "0.33.2", ""),
+    ],
+)
+def test_a_version_that_cannot_be_right_is_said(version: str | None, server: str | None, words: str) -> None:
+    probe = ProbeResult(AT, version=server) if server else None
+    problems = " ".join(report(version=version, probe=probe, log=log("INFO starting")).problems)
+    assert words in problems
+    assert words or not problems
+
+
+CARD = "0, NVIDIA H100 80GB HBM3, GPU-19c862e4, 74211, 81559, 98, 598.34, 700.00, 59, 0, 0"
+FREE = "INFO 11-21 08:01:00 [gpu_worker.py:1] Free memory on device ({}/{} GiB) on startup. Desired GPU memory utilization is (0.92, 1 GiB)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cards", "seqs", "certain"),
+    [
+        ((FREE.format("78.66", "79.18"),), (), 256, False),
+        ((FREE.format("78.66", "79.18"),), (GpuText(AT, "nvidia-smi.csv", CARD, "gpu.csv"),), 1024, True),
+        ((FREE.format("138.9", "139.8"),), (), 1024, True),
+        ((FREE.format("21.6", "22.03"),), (), 256, True),
+    ],
+)
+def test_the_defaults_are_those_of_the_card_that_was_seen(
+    lines: tuple[str, ...], cards: tuple[GpuText, ...], seqs: int, certain: bool
+) -> None:
+    replica = ReplicaRecording("a", args=("--model", "m"), log=log(BANNER, CORE, *lines), gpu_texts=cards)
+    found, problems = windows(Recording("test", AT, (replica,)), replica)
+    (window,) = found.values()
+    assert not problems
+    value = window.config.get("max_num_seqs")
+    assert value is not None
+    assert (value.value, value.certain) == (seqs, certain)

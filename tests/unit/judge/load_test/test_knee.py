@@ -1,0 +1,65 @@
+"""The bisection finds the knee of an engine of which it is known, and is not fooled by luck."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barostat.judge.load_test.figures import Collected, Figures, Sent, figures
+from barostat.judge.load_test.knee import Bisection, Knee, Tried, falls_behind, lost
+from barostat.twin.summary import Slo
+
+
+def answered(ttft_s: float = 0.1, count: int = 100, **rest: Any) -> Figures:
+    made = [
+        Sent(place / 10, place / 10, 10, 5, first_s=place / 10 + ttft_s, last_s=place / 10 + ttft_s, ended_s=place / 10 + ttft_s, fate="ok")
+        for place in range(count)
+    ]
+    return figures(Collected(made, duration_s=max(one.ended_s or 0 for one in made), **rest))
+
+
+def searched(knee_per_s: float, start_per_s: float, **options: Any) -> Knee:
+    search = Bisection(start_per_s, **options)
+    while (per_s := search.following()) is not None:
+        search.tell(Tried(per_s, "" if per_s <= knee_per_s else "too much", answered()))
+    return search.knee
+
+
+@pytest.mark.parametrize("start_per_s", [0.5, 3.0, 7.3, 80.0])
+def test_the_interval_holds_the_knee_and_is_as_narrow_as_asked(start_per_s: float) -> None:
+    found = searched(7.0, start_per_s, trials=20)
+    assert found.held_per_s is not None
+    assert found.lost_per_s is not None
+    assert found.held_per_s <= 7.0 < found.lost_per_s <= found.held_per_s * 1.0401
+
+
+def test_trials_end_and_what_was_not_found_is_none() -> None:
+    found = searched(1e9, 1.0, trials=4)
+    assert found.lost_per_s is None
+    assert len(found.tried) == 4
+    assert searched(0.0, 1.0, trials=3).held_per_s is None
+
+
+def test_a_load_above_one_that_was_lost_is_luck() -> None:
+    search = Bisection(4.0)
+    for per_s, why in ((4.0, ""), (8.0, ""), (6.0, "TTFT")):
+        search.tell(Tried(per_s, why, answered()))
+    assert (search.knee.held_per_s, search.knee.lost_per_s) == (4.0, 6.0)
+
+
+def test_what_loses_a_load() -> None:
+    assert lost(answered(), Slo(1.0, 1.0)) == ""
+    assert "TTFT" in lost(answered(2.0), Slo(1.0, None))
+    refusing = answered()
+    assert lost(refusing, Slo()) == ""
+    some = [Sent(0, 0, 1, 1, fate="refused") for _ in range(5)]
+    assert "refused" in lost(figures(Collected([*some, Sent(0, 0, 1, 1, fate="ok")], duration_s=1)), Slo())
+
+
+def test_a_queue_that_grows_is_seen_without_a_service_level() -> None:
+    growing = [Sent(place / 20, place / 20, 1, 1, ended_s=place / 5 + 0.1, fate="ok") for place in range(400)]
+    steady = [Sent(place / 20, place / 20, 1, 1, ended_s=place / 20 + 0.5, fate="ok") for place in range(400)]
+    assert falls_behind(figures(Collected(growing, duration_s=80)))
+    assert not falls_behind(figures(Collected(steady, duration_s=20.5)))
+    assert "behind" in lost(figures(Collected(growing, duration_s=80)), Slo())

@@ -1,0 +1,166 @@
+"""From words to a change, from a change to the template, and which labels take a pod out of rotation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barostat.core.change import ConfigChange
+from barostat.core.diagnosis import NextStep
+from barostat.judge.manifest_edit.config_change import asked_for, change_of, changed_template, digest, selecting, separable, service_labels
+from barostat.judge.manifest_edit.flag_surgery import NotChanged
+
+
+def template(*args: str, shm: str | None = "1Gi", memory: str = "8Gi") -> dict[str, Any]:
+    container: dict[str, Any] = {
+        "name": "vllm",
+        "image": "vllm/vllm-openai:v0.32.0",
+        "args": ["m", *args],
+        "resources": {"limits": {"memory": memory, "nvidia.com/gpu": "1"}, "requests": {"memory": memory}},
+    }
+    spec: dict[str, Any] = {"containers": [container, {"name": "log", "image": "x"}]}
+    if shm is not None:
+        container["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]
+        spec["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shm}}]
+    return {"metadata": {"labels": {"app": "vllm", "tier": "gpu"}}, "spec": spec}
+
+
+def step(change: str, lever: str = "x") -> NextStep:
+    return NextStep(lever, change, "because", True)
+
+
+def of(words: str, found: dict[str, Any], lever: str = "x", **more: Any) -> ConfigChange | NotChanged:
+    return change_of(step(words, lever), found, **{"replicas": 2, "config_maps": {}, "revision": None, **more})
+
+
+@pytest.mark.parametrize(
+    ("words", "args", "change"),
+    [
+        ("--max-num-seqs 48", [], ConfigChange("argument", "--max-num-seqs", None, "48")),
+        ("--max-num-seqs 48", ["--max-num-seqs=64"], ConfigChange("argument", "--max-num-seqs", "64", "48")),
+        ("--enable-prefix-caching", [], ConfigChange("argument", "--enable-prefix-caching", None, "true")),
+        ("remove --swap-space 4", ["--swap-space", "4"], ConfigChange("argument", "--swap-space", "4", None)),
+        ("edge: {kvTokenBudget: 1792}", [], ConfigChange("limits", "edge.kvTokenBudget", None, "1792")),
+        ("replicas: 5", [], ConfigChange("replicas", "replicas", "2", "3")),
+    ],
+)
+def test_words_become_one_change(words: str, args: list[str], change: ConfigChange) -> None:
+    assert of(words, template(*args)) == change
+
+
+def test_pod_specs_and_revisions() -> None:
+    memory = "resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}"
+    assert of(memory, template(), "host-memory-limit") == ConfigChange("pod-spec", "memory", "8Gi", "12Gi")
+    shm = "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]"
+    assert of(shm, template(shm=None), "shm-size") == ConfigChange("pod-spec", "/dev/shm", None, "8Gi")
+    undo = "kubectl rollout undo deployment/vllm"
+    assert of(undo, template(), revision=("3", "2")) == ConfigChange("revision", "revision", "3", "2")
+    assert isinstance(of(undo, template()), NotChanged)
+    assert isinstance(of("add a node with a free GPU", template()), NotChanged)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ConfigChange("argument", "--max-num-seqs", "64", "48"),
+        ConfigChange("pod-spec", "memory", "8Gi", "12Gi"),
+        ConfigChange("pod-spec", "/dev/shm", "1Gi", "8Gi"),
+        ConfigChange("pod-spec", "enableServiceLinks", None, "false"),
+        ConfigChange("pod-spec", "startupProbe", None, '{"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 10}'),
+    ],
+)
+def test_a_change_and_its_reverse_give_the_template_back(change: ConfigChange) -> None:
+    former = template("--max-num-seqs", "64")
+    there = changed_template(change, former)
+    assert not isinstance(there, NotChanged)
+    assert digest(there) != digest(former)
+    back = changed_template(change.reversed(), there)
+    assert not isinstance(back, NotChanged)
+    assert digest(back) == digest(former)
+
+
+@pytest.mark.parametrize(
+    ("resources", "now"),
+    [
+        ({"limits": {"memory": "700Mi"}, "requests": {"memory": "500Mi", "cpu": "1"}}, "700Mi (request 500Mi)"),
+        ({"limits": {"memory": "700Mi"}}, "700Mi (request none)"),
+        ({"requests": {"memory": "1Gi"}}, "none (request 1Gi)"),
+        ({}, None),
+    ],
+)
+def test_limit_and_request_come_back_as_they_were(resources: dict[str, Any], now: str | None) -> None:
+    former = template()
+    former["spec"]["containers"][0]["resources"] = resources
+    change = of("resources: {limits: {memory: 12Gi}, requests: {memory: 12Gi}}", former, "host-memory-limit")
+    assert change == ConfigChange("pod-spec", "memory", now, "12Gi")
+    there = changed_template(change, former)
+    assert not isinstance(there, NotChanged)
+    assert there["spec"]["containers"][0]["resources"]["requests"]["memory"] == "12Gi"
+    assert changed_template(change.reversed(), there) == former
+
+
+def test_a_mounted_shm_goes_as_it_came_and_another_volume_is_left_alone() -> None:
+    added = ConfigChange("pod-spec", "/dev/shm", None, "2Gi")
+    there = changed_template(added, template(shm=None))
+    assert not isinstance(there, NotChanged)
+    assert changed_template(added.reversed(), there) == template(shm=None)
+    unlimited = template()
+    unlimited["spec"]["volumes"][0]["emptyDir"] = {"medium": "Memory"}
+    shm = "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]"
+    change = of(shm, unlimited, "shm-size")
+    assert change == ConfigChange("pod-spec", "/dev/shm", "unlimited", "8Gi")
+    there = changed_template(change, unlimited)
+    assert not isinstance(there, NotChanged)
+    assert changed_template(change.reversed(), there) == unlimited
+    host = template()
+    host["spec"]["volumes"][0] = {"name": "shm", "hostPath": {"path": "/dev/shm"}}
+    assert isinstance(of(shm, host, "shm-size"), NotChanged)
+
+
+def test_service_links_and_a_startup_probe_are_changes_of_the_pod() -> None:
+    assert of("spec.template.spec.enableServiceLinks: false", template()) == ConfigChange("pod-spec", "enableServiceLinks", None, "false")
+    words = "startupProbe: {httpGet: {path: /health, port: 8000}, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 60}"
+    change = of(words, template(), "probes")
+    assert isinstance(change, ConfigChange)
+    there = changed_template(change, template())
+    assert not isinstance(there, NotChanged)
+    assert there["spec"]["containers"][0]["startupProbe"] == {
+        "httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 60,
+    }  # fmt: skip
+
+
+def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:
+    found = changed_template(ConfigChange("pod-spec", "/dev/shm", None, "2Gi"), template(shm=None))
+    assert not isinstance(found, NotChanged)
+    engine, other = found["spec"]["containers"]
+    assert engine["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
+    assert "volumeMounts" not in other
+
+
+def test_a_revision_comes_back_without_the_label_of_its_replica_set() -> None:
+    before = template("--max-num-seqs", "32")
+    before["metadata"]["labels"]["pod-template-hash"] = "abc"
+    found = changed_template(ConfigChange("revision", "revision", "3", "2"), template(), revision=before)
+    assert found == template("--max-num-seqs", "32")
+    assert isinstance(changed_template(ConfigChange("revision", "revision", "3", "2"), template()), NotChanged)
+
+
+def test_switches_are_asked_for_by_name() -> None:
+    assert asked_for("--no-enable-prefix-caching", None, template(), {}) == ConfigChange(
+        "argument", "--enable-prefix-caching", None, "false"
+    )
+    assert isinstance(asked_for("--max-num-seqs", None, template(), {}), NotChanged)
+
+
+def test_labels_of_services_and_selector_come_off() -> None:
+    chat = {"metadata": {"name": "chat"}, "spec": {"selector": {"tier": "gpu"}}}
+    other = {"metadata": {"name": "other"}, "spec": {"selector": {"app": "else"}}}
+    external = {"metadata": {"name": "external"}, "spec": {}}
+    canary = {"metadata": {"name": "canary"}, "spec": {"selector": {"pod-template-hash": "abc"}}}
+    found = selecting([chat, other, external], template())
+    assert found == [chat]
+    assert service_labels(template(), {"matchLabels": {"app": "vllm"}}, found) == {"app": "vllm", "tier": "gpu"}
+    assert separable([chat])
+    assert not separable([])
+    assert not separable(selecting([chat, canary], template()))

@@ -1,0 +1,140 @@
+"""Traffic seen in histograms, and rows like it: lengths, rates, shared beginnings, clients; and settings as the engine resolved them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from barostat.core.config import ConfigValue, EngineConfig
+from barostat.core.version import parse_version
+from barostat.core.window import Window
+from barostat.engines.vllm.metrics.quantiles import Histogram
+from barostat.io.bundles import bundle
+from barostat.judge.observed.engine import ObservedEngine, observed_engine
+from barostat.judge.observed.settings import observed_settings
+from barostat.judge.observed.traffic import NotObserved, ObservedLengths, ObservedTraffic, observed_traffic
+from barostat.judge.observed.workload import rows_like
+from barostat.twin.forms import simulate
+from barostat.twin.linear_pace import LinearPace
+from barostat.twin.settings import KvGroup, Settings
+
+BUNDLES = Path(__file__).parents[3] / "data/bundles"
+PROMPTS = ObservedLengths(Histogram((100.0, 200.0, 500.0, 1000.0, math.inf), (10.0, 30.0, 90.0, 100.0, 100.0)), 290.0)
+OUTPUTS = ObservedLengths(Histogram((50.0, 100.0, math.inf), (60.0, 100.0, 100.0)), 48.0)
+TRAFFIC = ObservedTraffic(60.0, ((30.0, 2.0), (10.0, 12.0), (20.0, 0.0)), PROMPTS, OUTPUTS, 0.0, (8.0, 12.0))
+
+
+def _seen(name: str) -> ObservedEngine:
+    return observed_engine(bundle.read(BUNDLES / name))
+
+
+def test_lengths_have_the_buckets_and_the_mean_that_were_seen() -> None:
+    rows = rows_like(TRAFFIC, 1, 3000.0, 16, 4096)
+    assert len(rows) > 5000
+    inputs = [row.input_tokens for row in rows]
+    assert statistics.fmean(inputs) == pytest.approx(290, rel=0.03)
+    assert sum(tokens <= 200 for tokens in inputs) / len(inputs) == pytest.approx(0.3, abs=0.02)
+    assert sum(tokens > 500 for tokens in inputs) / len(inputs) == pytest.approx(0.1, abs=0.02)
+    assert max(inputs) <= 1000
+    assert statistics.fmean(row.output_tokens for row in rows) == pytest.approx(48, rel=0.03)
+
+
+def test_lengths_that_are_nearly_alike_stay_so() -> None:
+    one_bucket = Histogram((200.0, 500.0, math.inf), (0.0, 80.0, 80.0))
+    for deviation, allowed in ((0.0, 27.0), (30.0, 42.0), (None, 89.0)):
+        lengths = ObservedLengths(one_bucket, 300.0, deviation)
+        inputs = [row.input_tokens for row in rows_like(replace(TRAFFIC, prompts=lengths), 1, 1000.0, 16, 4096)]
+        assert statistics.fmean(inputs) == pytest.approx(300, rel=0.03)
+        assert statistics.pstdev(inputs) == pytest.approx(allowed, rel=0.1)
+
+
+def test_arrivals_follow_the_stretches_over_again() -> None:
+    rows = rows_like(replace(TRAFFIC, in_flight=()), 2, 6000.0, 16, 4096)
+    within = [row.arrival_s % 60 for row in rows]
+    assert len(rows) == pytest.approx(TRAFFIC.rate_per_s * 6000, rel=0.03)
+    assert sum(at < 30 for at in within) / len(rows) == pytest.approx(60 / 180, abs=0.02)
+    assert not [at for at in within if at > 40.001]
+    held = rows_like(TRAFFIC, 2, 60.0, 16, 4096)
+    assert sum(row.arrival_s == 0 for row in held) == 8  # what the engine held at first is there at once
+
+
+def test_lengths_stay_when_clients_take_the_place_of_arrivals() -> None:
+    opened, closed = (rows_like(replace(TRAFFIC, clients=clients, in_flight=()), 3, 600.0, 16, 4096) for clients in (None, 5))
+    shared = min(len(opened), len(closed))
+    assert shared > 500
+    assert [(row.input_tokens, row.output_tokens) for row in opened[:shared]] == [
+        (row.input_tokens, row.output_tokens) for row in closed[:shared]
+    ]
+    assert sum(row.after_id is None for row in closed) == 5
+
+
+@pytest.mark.parametrize("hit_ratio", [0.1, 0.4, 0.7])
+def test_the_prefix_cache_spares_what_it_spared(hit_ratio: float) -> None:
+    rows = rows_like(replace(TRAFFIC, hit_ratio=hit_ratio), 4, 300.0, 16, 4096)
+    outcome = simulate(Settings(kv_blocks=20_000, groups=(KvGroup(16),), max_num_seqs=256), rows, LinearPace(0.001))
+    assert outcome.cached_tokens / outcome.looked_up_tokens == pytest.approx(hit_ratio, abs=0.05)
+
+
+def test_the_same_seed_gives_the_same_rows_and_another_others() -> None:
+    assert rows_like(TRAFFIC, 5, 60.0, 16, 4096) == rows_like(TRAFFIC, 5, 60.0, 16, 4096)
+    assert rows_like(TRAFFIC, 5, 60.0, 16, 4096) != rows_like(TRAFFIC, 6, 60.0, 16, 4096)
+
+
+def test_no_request_is_longer_than_the_engine_takes() -> None:
+    assert max(row.input_tokens for row in rows_like(TRAFFIC, 1, 600.0, 16, 300)) == 299
+
+
+@pytest.mark.parametrize(("name", "clients"), [("kv-preemption-thrash", 40), ("slot-bound", 24), ("prefill-bound", 16)])
+def test_a_load_that_stays_while_requests_turn_over_is_clients(name: str, clients: int) -> None:
+    seen = _seen(name)
+    traffic = observed_traffic(seen.window, seen.scrapes)
+    assert isinstance(traffic, ObservedTraffic)
+    assert traffic.clients == clients
+    assert "--arrivals open" in traffic.came
+    assert f"{clients} clients" in traffic.told()
+
+
+def test_a_load_that_wanders_is_not() -> None:
+    seen = _seen("host-bound-text")
+    traffic = observed_traffic(seen.window, seen.scrapes)
+    assert isinstance(traffic, ObservedTraffic)
+    assert traffic.clients is None
+    assert traffic.rate_per_s > 10
+
+
+@pytest.mark.parametrize("name", ["healthy-idle", "kv-pool-too-small"])
+def test_what_is_missing_is_said_with_its_flag(name: str) -> None:
+    seen = _seen(name)
+    found = observed_traffic(seen.window, seen.scrapes)
+    assert isinstance(found, NotObserved)
+    assert "--workload" in found.why
+
+
+def test_settings_are_those_that_the_engine_resolved() -> None:
+    found = observed_settings(_seen("kv-preemption-thrash").window)
+    assert not found.missing
+    wanted = {"kv_blocks": 64, "block_size": 128, "max_num_seqs": 64, "max_num_batched_tokens": 2048, "async_scheduling": False}
+    assert {name: found.values[name] for name in wanted} == wanted
+
+
+def test_a_pool_that_was_not_seen_is_named_with_its_flag() -> None:
+    window = Window("x", 0.0, config=EngineConfig({"max_num_seqs": ConfigValue(8, "flag", "--max-num-seqs=8", certain=False)}))
+    found = observed_settings(window)
+    assert "--kv-blocks" in found.missing["kv_blocks"]
+    assert any("--max-num-seqs" in note for note in found.notes)
+    assert any("--engine-version" in note for note in found.notes)
+
+
+def test_a_pool_of_several_kinds_of_attention_counts_by_its_tokens() -> None:
+    values = {"num_gpu_blocks": 1000, "block_size": 16, "kv_cache_size_tokens": 8000}
+    window = Window(
+        "x", 0.0, config=EngineConfig({name: ConfigValue(value, "metric", "test") for name, value in values.items()}),
+        version=parse_version("0.32.0"),
+    )  # fmt: skip
+    assert observed_settings(window).values["kv_blocks"] == 501
+    assert any("--model-config" in note for note in observed_settings(window).notes)
+    assert observed_settings(window, model_known=True).values["kv_blocks"] == 1000

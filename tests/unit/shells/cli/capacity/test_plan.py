@@ -1,0 +1,38 @@
+"""What does not start for its arguments is told before memory is spoken of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from barostat.shells.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("words", "because"),
+    [(["--swap-space", "4"], "--swap-space does not exist since"), (["--max-modle-len", "9"], "did you mean --max-model-len")],
+)
+def test_a_refused_argument_is_the_first_thing_said(words: list[str], because: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "--gpu", "H100"], ["--", "vllm", "serve", "Qwen/Qwen3-8B", *words]
+    assert main([*asked[0], *asked[1]]) == 1
+    told = capsys.readouterr().out
+    assert "vLLM 0.32.0" in told.splitlines()[0]
+    assert told.index("It does not start: ") < told.index("KV memory")
+    assert because in " ".join(told.split())
+    assert "\nIt fits." not in told
+    assert main([*asked[0], "-o", "json", *asked[1]]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["fits"] is False
+    assert because in document["refusal"]
+    for form in ("md", "html"):
+        assert main([*asked[0], "-o", form, *asked[1]]) == 1
+        assert because in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", ["abc", "9" * 20, "9" * 5_000, "1e9", "nan", "1.5"])
+def test_what_is_no_number_of_an_engine_is_refused_and_not_left_out(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--max-num-seqs", value]) == 2
+    said = capsys.readouterr().err
+    assert "--max-num-seqs" in said
+    assert len(said) < 200

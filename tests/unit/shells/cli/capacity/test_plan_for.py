@@ -1,0 +1,68 @@
+"""`plan --for`: every form names the same choice; what cannot be asked is said before anything is tried."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from barostat.shells.cli.main import main
+
+ASKED = ("plan", "Qwen/Qwen3-8B", "--for", "2 users input=500 output=5 think=1", "--slo", "ttft=2s", "--tp", "1")
+
+
+def test_every_form_names_the_same_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (*ASKED, "--gpu", "H100,L4", "--price", "H100=2,L4=0.5")
+    told = {}
+    for form in ("json", "table", "md", "html"):
+        assert main([*words, "-o", form]) == 0
+        told[form] = capsys.readouterr().out
+    document = json.loads(told["json"])
+    assert document["chosen"] == "L4 --max-model-len 3072"
+    assert [one["costPerHour"] for one in document["offers"]] == [0.5, 2.0]
+    assert told["table"].splitlines()[0].startswith("Qwen/Qwen3-8B, vLLM 0.32.0: 2 users")
+    assert "Take L4 --max-model-len 3072: 1 replica, 1 card." in told["table"]
+    assert "**1 x L4 --max-model-len 3072**" in told["md"]
+    assert "1 replica on L4 --max-model-len 3072" in told["html"]
+
+
+def test_none_that_meets_it_is_an_exit_code_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*ASKED, "--gpu", "L4"]
+    words[words.index("ttft=2s")] = "ttft=1ms"
+    assert main(words) == 1
+    assert "None of these meets it." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--price", "H100=free"), "is no price"),
+        (("--price", "Z9=2"), "no card goes by 'Z9'"),
+        (("--price", "8xH100=20"), "divide 20 by 8"),
+        (("-o", "limits"), "not as limits"),
+        (("--gpu", "banana"), "no card of the catalogue"),
+    ],
+)
+def test_what_cannot_be_asked(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ASKED, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_service_level_without_a_load_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s"]) == 2
+    assert "belongs to --for" in capsys.readouterr().err
+
+
+def test_a_comparison_says_what_is_short_and_what_an_hour_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "meta-llama/Llama-3.1-70B-Instruct", "--compare", "H100,L40S --tp 4", "--price", "H100=2.5"]) == 1
+    told = capsys.readouterr().out
+    assert "61.8 short" in told
+    assert "2.50" in told
+    assert "-61.8" not in told
+
+
+def test_fp8_kv_on_a_card_that_converts_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "Qwen/Qwen3-8B", "--gpu", "A100", "--kv-cache-dtype", "fp8"]) == 0
+    assert "has no fp8 arithmetic" in " ".join(capsys.readouterr().out.split())
+    assert main(["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--kv-cache-dtype", "fp8"]) == 0
+    assert "has no fp8 arithmetic" not in " ".join(capsys.readouterr().out.split())

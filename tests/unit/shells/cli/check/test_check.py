@@ -1,0 +1,238 @@
+"""`barostat check` as a person or a pipeline runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barostat.shells.cli.main import main
+
+BAD = """\
+# our server
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - name: vllm
+    image: vllm/vllm-openai:v0.32.0   # pinned
+    args:
+    - --model=Qwen/Qwen3-8B
+    - --swap-space          # from an old blog
+    - "4"
+    - "--max-num-seqs 12"   # twelve
+    - --gpu-memory-utilization=90
+    resources: {limits: {nvidia.com/gpu: 1}}
+"""
+GOOD = BAD.replace('    - --swap-space          # from an old blog\n    - "4"\n', "").replace(
+    '"--max-num-seqs 12"   # twelve', "--max-num-seqs=12"
+)
+GOOD = GOOD.replace("=90", "=0.9")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.yaml").write_text(BAD)
+    Path("good.yaml").write_text(GOOD)
+
+
+def _json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    main(["check", *words, "-o", "json"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.yaml").write_text("a: b: c\n")
+    assert main(["check", "good.yaml"]) == 0
+    assert "nothing found" in capsys.readouterr().out
+    assert main(["check", "bad.yaml"]) == 1
+    assert main(["check", "bad.yaml", "--exit-zero"]) == 0
+    assert main(["check", "broken.yaml", "bad.yaml"]) == 2
+    assert "broken.yaml:1:5" in capsys.readouterr().err
+    assert main(["check", "nowhere.yaml"]) == 2
+
+
+def test_a_finding_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    report = _json(capsys, "bad.yaml")
+    first = report["findings"][0]
+    assert (first["file"], first["line"], first["column"], first["rule"]) == ("bad.yaml", 11, 7, "unknown-flag")
+    assert (first["severity"], first["confidence"]) == ("error", "high")
+    assert first["message"]
+    assert first["fix"]
+    assert report["kind"] == "CheckReport"
+    assert report["hiddenFindings"] > 0
+    assert len(_json(capsys, "bad.yaml", "--persona", "pedant")["findings"]) == len(report["findings"]) + report["hiddenFindings"]
+
+
+def test_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+    import sys
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
+    report = _json(capsys, "-")
+    assert {one["file"] for one in report["findings"]} == {"<stdin>"}
+
+
+def test_fix_keeps_comments_and_is_done_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "bad.yaml", "--fix", "--unsafe", "--dry-run"]) == 0
+    assert Path("bad.yaml").read_text() == BAD
+    assert main(["check", "bad.yaml", "--fix"]) == 1
+    certain = Path("bad.yaml").read_text()
+    assert '    - "--max-num-seqs"\n    - "12"   # twelve\n' in certain
+    assert "--swap-space" in certain
+    assert main(["check", "bad.yaml", "--fix", "--unsafe"]) == 0
+    mended = Path("bad.yaml").read_text()
+    assert "--swap-space" not in mended
+    assert "--gpu-memory-utilization=0.9\n" in mended
+    assert "# our server" in mended
+    assert "# pinned" in mended
+    told = capsys.readouterr().err
+    assert "-    - --gpu-memory-utilization=90" in told
+    main(["check", "bad.yaml", "--fix", "--unsafe"])
+    assert Path("bad.yaml").read_text() == mended
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], ["--unsafe", "--dry-run"], []])
+def test_fix_says_so_where_there_is_nothing_to_mend(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("good.yaml").write_text(GOOD)
+    main(["check", "good.yaml", "--fix", *words])
+    assert "no file is changed" in capsys.readouterr().err
+    main(["check", "bad.yaml", "--fix", *words])
+    assert "no file is changed" not in capsys.readouterr().err
+
+
+def test_fix_leaves_line_ends_and_rights(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path("crlf.yaml")
+    path.write_bytes(BAD.replace("\n", "\r\n").encode())
+    path.chmod(0o600)
+    main(["check", "crlf.yaml", "--fix"])
+    capsys.readouterr()
+    data = path.read_bytes()
+    assert b'- "12"   # twelve\r\n' in data
+    assert data.count(b"\r\n") >= BAD.count("\n")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_sarif_has_what_its_schema_and_code_scanning_want(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("allowed.yaml").write_text(GOOD.replace("v0.32.0   # pinned", "latest  # barostat: ignore[floating-tag] scratch"))
+    main(["check", "bad.yaml", "allowed.yaml", "-o", "sarif"])
+    log = json.loads(capsys.readouterr().out)
+    assert log["version"] == "2.1.0"
+    assert log["$schema"].endswith("sarif-schema-2.1.0.json")
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "barostat"
+    rules = driver["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+    assert run["results"]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert result["message"]["text"]
+        place = result["locations"][0]["physicalLocation"]
+        assert not place["artifactLocation"]["uri"].startswith(("/", "file:"))
+        assert place["region"]["startLine"] >= 1
+        assert place["region"]["startColumn"] >= 1
+        for fix in result.get("fixes", ()):
+            for change in fix["artifactChanges"]:
+                assert all(part["deletedRegion"]["charOffset"] >= 0 for part in change["replacements"])
+    suppressed = [result for result in run["results"] if "suppressions" in result]
+    assert [one["suppressions"] for one in suppressed] == [[{"kind": "inSource", "justification": "scratch"}]]
+    prints = [result["partialFingerprints"]["barostat/v1"] for result in run["results"]]
+    assert len(set(prints)) == len(prints)
+
+
+def test_annotations_junit_and_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a,b%.yaml").write_text(BAD)
+    main(["check", "a,b%.yaml", "-o", "github"])
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line.startswith("::error file=a%2Cb%25.yaml,line=11,col=7,title=unknown-flag::")
+    main(["check", "bad.yaml", "-o", "junit"])
+    suites = ElementTree.fromstring(capsys.readouterr().out)
+    assert suites.attrib["failures"] == str(len(list(suites.iter("failure")))) != "0"
+    main(["check", "good.yaml", "-o", "junit"])
+    assert ElementTree.fromstring(capsys.readouterr().out).attrib["failures"] == "0"
+    main(["check", "bad.yaml", "-o", "md"])
+    assert "| `bad.yaml:11` | error | `unknown-flag` |" in capsys.readouterr().out
+
+
+def test_since_shows_what_a_change_brings(capsys: pytest.CaptureFixture[str]) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], check=True, capture_output=True, env={**os.environ, **_AUTHOR})
+
+    git("init", "-q")
+    git("add", "bad.yaml")
+    git("commit", "-qm", "one")
+    assert _json(capsys, "bad.yaml", "--since", "HEAD")["findings"] == []
+    Path("bad.yaml").write_text(BAD.replace("    resources", "    - --disable-log-stats\n    resources"))
+    Path("new.yaml").write_text(BAD)
+    report = _json(capsys, ".", "--since", "HEAD")
+    assert [one["rule"] for one in report["findings"] if one["file"] == "bad.yaml"] == ["stats-switched-off"]
+    assert len([one for one in report["findings"] if one["file"] == "new.yaml"]) == 3
+    assert main(["check", ".", "--since", "no-such-revision"]) == 2
+
+
+_AUTHOR = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+
+
+def test_a_folder_is_walked_and_strangers_in_it_are_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("x/.git").mkdir(parents=True)
+    Path("x/.git/bad.yaml").write_text(BAD)
+    Path("x/other.yaml").write_text("a: b: c\n")
+    Path("x/data.json").write_text("[1, 2")
+    Path("x/deep").mkdir()
+    Path("x/deep/bad.yml").write_text(BAD)
+    report = _json(capsys, "x")
+    assert {one["file"] for one in report["findings"]} == {"x/deep/bad.yml"}
+    assert report["unreadable"] == []
+
+
+def test_arguments_that_make_no_sense_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["bad.yaml", "--gpu", "Z80"], ["bad.yaml", "--unsafe"], ["-", "--fix"], ["bad.yaml", "--engine-version", "new"]):
+        assert main(["check", *words]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_card_that_the_user_names_is_planned_for(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("serve.sh").write_text("vllm serve meta-llama/Llama-3.1-70B-Instruct --max-model-len 8192\n")
+    assert _json(capsys, "serve.sh")["findings"] == []
+    assert [one["rule"] for one in _json(capsys, "serve.sh", "--gpu", "L4")["findings"]] == ["will-not-start"]
+
+
+BUNDLE = Path(__file__).parents[4] / "data" / "bundles" / "healthy-busy"
+
+
+def test_live_holds_what_is_declared_against_what_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    serve = "vllm serve /models/tiny --max-model-len 4096 --max-num-seqs {} --gpu-memory-utilization 0.92\n"
+    Path("same.sh").write_text(serve.format(64))
+    Path("other.sh").write_text(serve.format(32))
+    assert _json(capsys, "same.sh", "--live", str(BUNDLE))["findings"] == []
+    (finding,) = _json(capsys, "other.sh", "--live", str(BUNDLE))["findings"]
+    assert (finding["rule"], finding["file"], finding["line"]) == ("drift", "other.sh", 1)
+    assert "--max-num-seqs 32" in finding["message"]
+    assert "64" in finding["message"]
+
+
+def test_live_holds_the_limits_against_the_measured_pool(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("limits.yaml").write_text(
+        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  model: tiny\n  capacity:\n    kvCacheTokens: 100000\n"
+    )
+    Path("serve.sh").write_text("vllm serve /models/tiny\n")
+    findings = _json(capsys, "serve.sh", "limits.yaml", "--live", str(BUNDLE))["findings"]
+    assert [(one["rule"], one["file"], one["line"]) for one in findings] == [("drift", "limits.yaml", 6)]
+
+
+def test_live_without_anything_declared_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--live", str(BUNDLE)]) == 0
+    assert "nothing of an engine is declared" in capsys.readouterr().err
+    assert main(["check"]) == 2
+    assert main(["check", "good.yaml", "-n", "x"]) == 2

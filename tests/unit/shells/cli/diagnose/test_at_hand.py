@@ -1,0 +1,42 @@
+"""`barostat diagnose` alone finds what is there."""
+
+from __future__ import annotations
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+
+from barostat.core.errors import InputError
+from barostat.shells.cli.diagnose.at_hand import LOCAL, fill_in
+
+
+def _asked() -> argparse.Namespace:
+    return argparse.Namespace(target=[], namespace=None)
+
+
+def test_an_engine_on_this_machine_comes_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("barostat.io.engine_http.at_hand.is_engine", lambda url: url == LOCAL)
+    arguments = _asked()
+    fill_in(arguments)
+    assert arguments.target == [LOCAL]
+    assert LOCAL in capsys.readouterr().err
+
+
+def test_else_the_namespace_of_the_context(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("barostat.io.engine_http.at_hand.is_engine", lambda _: False)
+    monkeypatch.setattr("barostat.io.kubernetes.client.kubeconfig.find_access", lambda: SimpleNamespace(namespace="inference"))
+    arguments = _asked()
+    fill_in(arguments)
+    assert (arguments.target, arguments.namespace) == ([], "inference")
+    assert "namespace inference" in capsys.readouterr().err
+
+
+def test_nothing_at_hand_is_told_with_what_could_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> None:
+        raise InputError("no kubeconfig")
+
+    monkeypatch.setattr("barostat.io.engine_http.at_hand.is_engine", lambda _: False)
+    monkeypatch.setattr("barostat.io.kubernetes.client.kubeconfig.find_access", none)
+    with pytest.raises(InputError, match="nothing to look at: no vLLM answers"):
+        fill_in(_asked())

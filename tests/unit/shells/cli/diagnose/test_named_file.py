@@ -1,0 +1,84 @@
+"""What a hand types after `diagnose`: the file itself, without saying what kind it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from barostat.shells.cli.main import main
+
+ROOT = Path(__file__).parents[5]
+BUNDLE = ROOT / "tests" / "data" / "bundles" / "kv-preemption-thrash"
+STARTED = "INFO 11-21 08:00:00 [core.py:1] Initializing a V1 LLM engine (v0.32.0) with config\n"
+REFUSED = STARTED + "vllm: error: unrecognized arguments: --swap-space 4\n"
+
+
+@pytest.fixture(autouse=True)
+def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("incident.tar.gz", "odd-name"):
+        with tarfile.open(tmp_path / name, "w:gz") as packed:
+            packed.add(BUNDLE, "incident")
+    (tmp_path / "folder").symlink_to(BUNDLE)
+    for name in ("vllm.log", "output"):
+        (tmp_path / name).write_text(REFUSED)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("word", "cause"),
+    [
+        ("incident.tar.gz", "kv-preemption-thrash"),
+        ("./incident.tar.gz", "kv-preemption-thrash"),
+        ("odd-name", "kv-preemption-thrash"),
+        ("folder", "kv-preemption-thrash"),
+        ("./folder/", "kv-preemption-thrash"),
+        ("vllm.log", "bad-config"),
+        ("./output", "bad-config"),
+    ],
+)
+@pytest.mark.parametrize("configured", [False, True])
+def test_it_is_read_as_what_it_is(
+    word: str, cause: str, configured: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if configured and word.endswith((".gz", ".log")):
+        monkeypatch.setenv("BAROSTAT_NAMESPACE", "inference")
+    assert main(["diagnose", word, "--no-trials", "-o", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == cause
+
+
+def test_a_pipe_is_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(REFUSED,), daemon=True)
+    writer.start()
+    assert main(["diagnose", "pipe", "-o", "json"]) == 1
+    writer.join(10)
+    assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "bad-config"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["gone.tar.gz"], "gone.tar.gz: there is no such file"),
+        (["./gone"], "gone: there is no such file"),
+        (["gone.log"], "gone.log: there is no such file"),
+        (["./incident.tar.gz", "vllm.log"], "one at a time"),
+        (["incident.tar.gz", "--log", "vllm.log"], "barostat diagnose FILE"),
+        (["incident.tar.gz", "--watch"], "--bundle is a recording"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", *words]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_a_workload_is_one_though_a_folder_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "deploy" / "vllm").mkdir(parents=True)
+    assert main(["diagnose", "deploy/vllm", "--kubeconfig", "nowhere"]) == 2
+    assert "nowhere" in capsys.readouterr().err

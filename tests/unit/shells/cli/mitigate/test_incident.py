@@ -1,0 +1,39 @@
+"""`barostat incident show`: the record with what was measured, in each form; what of that is missing is said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.support.little_kubernetes import NAMESPACE
+from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
+
+from barostat.io.clock import SteadyClock
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.recording.live import Options
+from barostat.io.mitigation.campaign import Campaign
+from barostat.remedy.state import State
+from barostat.shells.cli.mitigate.incident import show
+
+
+def test_it_is_shown_in_each_form_and_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    async def go(found: Scene) -> None:
+        campaign = Campaign(by(Cluster(ACCESS), found.api), NAMESPACE, "", Options(), SteadyClock(), found.told.append)
+        assert await found.run(State(found.plan())) is not None
+        data, shown = found.kube.objects["configmaps", "incident-i1"]["data"], {}
+        for form in ("md", "html", "json"):
+            assert await show(campaign, "i1", form) == 0
+            shown[form] = capsys.readouterr().out
+        assert "| after |" in shown["md"]
+        assert "<figcaption>KV usage" in shown["html"]
+        assert json.loads(shown["json"])["seen"] == json.loads(data["seen.json"])
+        data["seen.json"] = "{half"
+        for form in ("md", "html"):
+            assert await show(campaign, "i1", form) == 0
+            assert "What was measured cannot be read: seen.json: is no JSON" in capsys.readouterr().out
+        assert await show(campaign, "i1", "json") == 0
+        said = capsys.readouterr()
+        assert json.loads(said.out)["seen"] is None
+        assert "What was measured cannot be read" in said.err
+
+    on_a_little_kubernetes(go)

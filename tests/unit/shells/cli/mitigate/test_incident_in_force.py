@@ -1,0 +1,103 @@
+"""`verify` and `rollback` mean the change in force: what was refused or taken back is neither verified nor taken back once more."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+import pytest
+from tests.support.little_kubernetes import NAMESPACE
+from tests.support.owned_workload import Owned
+from tests.support.remedy_runs import Scene, on_a_little_kubernetes
+
+from barostat.core.errors import InputError
+from barostat.io.mitigation.campaign import Campaign
+from barostat.io.mitigation.store import Store
+from barostat.remedy.plan import ROLLBACK, taking_back
+from barostat.remedy.program import Phase
+from barostat.remedy.state import State, WriteRecord
+from barostat.shells.cli.mitigate.incident import go_on
+from barostat.shells.cli.mitigate.rollback import take_back
+from barostat.shells.cli.mitigate.verify import hold_against
+
+
+async def campaign(found: Scene, *incidents: tuple[str, Phase, str]) -> Campaign:
+    """A target with these incidents, the oldest first: (id, how it ended, whose change it took back)."""
+    made = Owned(found).campaign
+    for at, (name, phase, undoes) in enumerate(incidents):
+        plan = replace(found.plan(), id=name, made_at=float(at))
+        plan = replace(plan, lever=ROLLBACK, because=taking_back(undoes)) if undoes else plan
+        state = State(plan, phase, revision=1, why="as it was")
+        await Store(made.cluster, NAMESPACE).write(WriteRecord("k", 1, state), "")
+    return made
+
+
+def words(target: str) -> argparse.Namespace:
+    return argparse.Namespace(
+        target=target,
+        yes=True,
+        dry_run=False,
+        in_place=False,
+        for_s=10.0,
+        interval_s=5.0,
+        sustained_s=20.0,
+        namespace=NAMESPACE,
+        output="text",
+        pause_owner=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("incidents", "target", "why"),
+    [
+        ([("a", "Refused", "")], "a", "ended Refused"),
+        ([("a", "Refused", "")], "deploy/vllm", "the last incident, a, ended Refused"),
+        ([("a", "Draining", "")], "deploy/vllm", "not over .Draining.: barostat incident resume a -n x, or abort a -n x"),
+        ([("a", "Done", ""), ("b", "Done", "a")], "a", "was taken back by b"),
+    ],
+)
+def test_what_is_not_in_force_is_not_verified(incidents: list[tuple[str, Phase, str]], target: str, why: str) -> None:
+    async def go(found: Scene) -> None:
+        with pytest.raises(InputError, match=why):
+            await hold_against(await campaign(found, *incidents), words(target))
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize(
+    ("incidents", "target", "told"),
+    [
+        ([("a", "Done", ""), ("b", "Done", "a")], "deploy/vllm", "no change of ours is in force on deploy/vllm: b: done"),
+        ([("a", "Done", ""), ("b", "Done", "a")], "a", "a was taken back already, by b"),
+        ([("a", "Done", ""), ("b", "RolledBack", "")], "b", "b changed nothing that is still there (RolledBack); in force is a"),
+    ],
+)
+def test_what_is_not_in_force_is_not_taken_back_again(
+    incidents: list[tuple[str, Phase, str]], target: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def go(found: Scene) -> None:
+        made = await campaign(found, *incidents)
+        before = len(found.api.writes)
+        assert await take_back(made, words(target)) == 0
+        assert found.api.writes[before:] == []
+
+    on_a_little_kubernetes(go)
+    assert told in capsys.readouterr().out
+
+
+def test_the_change_in_force_is_meant_although_a_later_attempt_was_taken_back() -> None:
+    async def go(found: Scene) -> None:
+        made = await campaign(found, ("a", "Done", ""), ("b", "RolledBack", ""))
+        state, _ = await made.change_in_force("deploy/vllm", "vllm")
+        assert state is not None
+        assert state.plan.id == "a"
+
+    on_a_little_kubernetes(go)
+
+
+def test_what_is_in_force_is_not_aborted(capsys: pytest.CaptureFixture[str]) -> None:
+    async def go(found: Scene) -> None:
+        assert await go_on(await campaign(found, ("a", "Done", "")), "a", "a person ended it") == 5
+
+    on_a_little_kubernetes(go)
+    assert "barostat rollback a -n x" in capsys.readouterr().out

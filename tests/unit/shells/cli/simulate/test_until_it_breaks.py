@@ -1,0 +1,45 @@
+"""`--until-it-breaks`: where an engine is lost, in words and as data; a load without a rate of its own is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from barostat.shells.cli.main import main
+
+LOAD = ("--workload", "poisson:rate=2,minutes=0.3,input=100,output=20", "--kv-blocks", "200", "--step-time", "0.05")
+
+
+def test_one_engine_and_candidates_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *LOAD, "--until-it-breaks", "--slo-ttft", "1"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("It holds up to ")
+    assert "bisected to 3%" in told
+    assert main(["what-if", *LOAD, "--until-it-breaks", "--slo-ttft", "1", "--set", "max-num-seqs=2", "-o", "json"]) == 0
+    today, fewer = json.loads(capsys.readouterr().out)["candidates"]
+    assert fewer["holdsAtLoad"] < today["holdsAtLoad"]
+    assert f"{today['holdsAtLoad']:.3g}x" in told
+
+
+def test_a_load_that_it_does_not_carry_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *LOAD, "--until-it-breaks", "--slo-ttft", "0.01"]) == 1
+    assert "lost at any load" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--workload", "closed:clients=4,requests=40"), "their number"),
+        (("--workload", "poisson:rate=1,minutes=0.1"), "too few"),
+        (("--html", "page.html", *LOAD[:2]), "goes without --until-it-breaks"),
+    ],
+)
+def test_what_cannot_be_broken(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *words, *LOAD[2:], "--until-it-breaks"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_scaled_candidate_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", *LOAD, "--until-it-breaks", "--set", "load=2"]) == 2
+    assert "settings of the engine alone" in capsys.readouterr().err

@@ -1,0 +1,151 @@
+"""`barostat what-if`: candidates beside today's settings, on the same rows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barostat.core.errors import InputError
+from barostat.shells.cli.main import main
+from barostat.shells.cli.simulate import what_if
+
+BASE = [
+    "what-if", "--workload", "bursty:rate=6,minutes=2,input=400,output=300", "--kv-blocks", "800", "--max-num-seqs", "64",
+    "--latency", "base=0.02,prefill=2e-5,kv=2e-8",
+]  # fmt: skip
+
+
+def _run(*more: str) -> int:
+    parser = argparse.ArgumentParser()
+    what_if.add_parser(parser.add_subparsers())
+    arguments = parser.parse_args([*BASE, *more])
+    code: int = arguments.run(arguments)
+    return code
+
+
+def _read(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["candidates"]
+    return found
+
+
+def test_fewer_slots_preempt_less(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--set", "max-num-seqs=12", "--set", "watermark=0.1,enable-prefix-caching=false", "-o", "json") == 0
+    today, fewer, kept_free = _read(capsys)
+    assert [one["name"] for one in (today, fewer, kept_free)] == ["today", "max-num-seqs=12", "watermark=0.1,enable-prefix-caching=false"]
+    assert today["preemptions"] > 0
+    assert fewer["preemptions"] < today["preemptions"]
+    assert fewer["settings"]["maxNumSeqs"] == 12
+    assert kept_free["settings"]["maxNumSeqs"] == 64
+    assert (kept_free["settings"]["watermarkRatio"], kept_free["settings"]["prefixCaching"]) == (0.1, False)
+    assert len({one["requests"]["total"] for one in (today, fewer, kept_free)}) == 1
+
+
+def test_the_table_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--set", "max_num_seqs=12") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[2:]] == ["today", "max_num_seqs=12"]
+
+
+@pytest.mark.parametrize("wrong", ["max-num-seqs", "slots=3", "max-num-seqs=many", "policy=sjf", "=3"])
+def test_a_wrong_candidate_is_named(wrong: str) -> None:
+    with pytest.raises(InputError, match="--set"):
+        _run("--set", wrong)
+
+
+def test_without_a_candidate_it_says_how_to_give_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run() == 0
+    assert "--set NAME=VALUE" in capsys.readouterr().err
+    assert _run("--set", "max-num-seqs=12") == 0
+    assert "--set" not in capsys.readouterr().err
+
+
+def test_without_traffic_only_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if"]) == 2
+    said = capsys.readouterr().err
+    assert "which traffic" in said
+    assert said.count("\n") == 1
+
+
+def test_a_wrong_candidate_is_told_before_the_engine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", "--from", "http://127.0.0.1:9", "--set", "slots=3"]) == 2
+    assert "--set slots=3" in capsys.readouterr().err
+
+
+BUNDLES = Path(__file__).parents[4] / "data/bundles"
+
+
+def test_a_bundle_gives_configuration_traffic_and_pace(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["what-if", "--from", str(BUNDLES / "kv-preemption-thrash"), "--set", "max-num-seqs=8", "--runs", "2", "--duration", "2m"]
+    assert main([*command, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    today, fewer = found["candidates"]
+    assert today["settings"]["kvBlocks"] == 64
+    assert found["traffic"]["clients"] == 40
+    assert found["pace"]["baseSeconds"] > 0
+    # The engine that was recorded made 652 tokens/s and preempted 1.47 times a second.
+    assert today["outputTokensPerSecond"]["mean"] == pytest.approx(652, rel=0.15)
+    assert today["preemptionsPerSecond"]["mean"] == pytest.approx(1.47, rel=0.35)
+    assert today["running"]["mean"] == pytest.approx(12, rel=0.1)
+    assert fewer["preemptionsPerSecond"]["mean"] < today["preemptionsPerSecond"]["mean"] / 2
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "measured" in printed.out
+    assert "max-num-seqs=8: better:" in printed.out
+    assert "40 clients" in printed.err
+
+
+@pytest.mark.parametrize("name", ["healthy-busy", "slot-bound", "prefill-bound", "kv-admission-queueing"])
+def test_the_twin_of_today_is_near_what_the_engine_measured(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", "--from", str(BUNDLES / name), "--runs", "2", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (today,) = found["candidates"]
+    assert today["outputTokensPerSecond"]["mean"] == pytest.approx(found["measured"]["outputTokensPerSecond"], rel=0.12)
+    assert today["running"]["mean"] == pytest.approx(found["measured"]["running"], rel=0.1, abs=0.7)
+    assert today["kvUsageRatio"]["mean"] == pytest.approx(found["measured"]["kvUsageRatio"], abs=0.09)
+
+
+def test_what_was_not_seen_is_said_with_the_flag_that_supplies_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", "--from", str(BUNDLES / "healthy-idle"), "--set", "max-num-seqs=8"]) == 2
+    said = capsys.readouterr().err
+    assert "--latency" in said
+    assert "--workload" in said
+    given = ["--latency", "base=0.02", "--workload", "poisson:rate=1,minutes=2"]
+    assert main(["what-if", "--from", str(BUNDLES / "healthy-idle"), "--set", "max-num-seqs=8", *given, "--runs", "2"]) == 0
+    assert main(["what-if", "--set", "max-num-seqs=8", "--kv-blocks", "100"]) == 2
+
+
+def test_a_live_workload_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    live = f"live:{BUNDLES / 'slot-bound'}"
+    assert main(["simulate", "--workload", live, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["settings"]["maxNumSeqs"] == 4
+    assert found["outputTokens"] / found["durationSeconds"] == pytest.approx(422, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--runs", "0"], "--runs: belongs to --from"),
+        (["--runs", "5"], "--runs: belongs to --from"),
+        (["--duration", "1m"], "--duration: belongs to --from"),
+        (["--clients", "3"], "--clients: belongs to a running engine; say which with --from"),
+        (["--gpu", "H100"], "--gpu H100: has no effect without --model-config"),
+        (["--set", "tensor-parallel-size=2"], "cannot be reckoned without the model's shape (--model-config) and the card (--gpu)"),
+        (["--set", "gpu=Voodoo2"], "no card of the catalogue"),
+    ],
+)
+def test_an_option_that_cannot_act_is_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*BASE, *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_runs_and_their_length_belong_to_traffic_that_was_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = ["what-if", "--from", str(BUNDLES / "slot-bound")]
+    assert main([*seen, "--runs", "0"]) == 2
+    assert "--runs 0: must be 1 to 100" in capsys.readouterr().err
+    assert main([*seen, "--workload", "poisson:rate=1", "--duration", "1m"]) == 2
+    assert "--duration: belongs to --from without" in capsys.readouterr().err

@@ -1,0 +1,117 @@
+"""The post-mortem as a page, as Markdown and as data: what was measured before and after, with the phases behind."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from tests.support.measured_incident import AT, HOME, LOOKS, SPARE, STATE
+
+from barostat.core.signal import Point
+from barostat.judge.mitigation.measurements import Look, document
+from barostat.remedy.record import from_json, to_json
+from barostat.remedy.state import Entry
+from barostat.shells.reports.incident.charts import QUANTITIES
+from barostat.shells.reports.incident.post_mortem import as_html, as_json, as_markdown
+from barostat.shells.reports.sheet.charts import LEFT, RIGHT, WIDTH
+
+
+def whole(text: str) -> ElementTree.Element:
+    return ElementTree.fromstring(text.removeprefix("<!doctype html>\n"))
+
+
+def figures(text: str) -> dict[str, ElementTree.Element]:
+    return {(found.find("figcaption").text or ""): found for found in whole(text).iter("figure")}  # type: ignore[union-attr]
+
+
+def across(figure: ElementTree.Element, kind: str) -> list[float]:
+    """Where the lines of that kind lie on the axis of time."""
+    lines = [line for line in figure.iter("polyline") if line.attrib["class"].split()[1:2] == ([kind] if kind else [])]
+    return [float(pair.split(",")[0]) for line in lines for pair in line.attrib["points"].split()]
+
+
+def test_there_is_a_drawing_for_each_quantity_with_before_left_of_after() -> None:
+    drawn = figures(as_html(STATE, LOOKS))
+    assert list(drawn) == [title for title, *_ in QUANTITIES]
+    for figure in drawn.values():
+        assert max(across(figure, "second")) < min(across(figure, ""))
+
+
+def test_the_phases_are_shaded_behind_at_their_times() -> None:
+    figure = figures(as_html(STATE, LOOKS))["KV usage"]
+    bands = {band.findtext("title"): band.attrib for band in figure.iter("rect")}
+    assert list(bands) == ["Confirming", "Planned", "Preparing", "Changing", "Draining", "Verifying", "Promoting"]
+    verifying = bands["Verifying"]
+    left, right = float(verifying["x"]), float(verifying["x"]) + float(verifying["width"])
+    assert left - 0.2 <= min(across(figure, "")) < max(across(figure, "")) <= right + 0.2
+
+
+def test_what_was_promised_is_drawn_where_it_is_known() -> None:
+    drawn = figures(as_html(STATE, LOOKS))
+    named = {title: [text.text for text in figure.iter("text") if text.get("class") == "limit-name"] for title, figure in drawn.items()}
+    assert named["Time to first token"] == ["at most 2 s"]
+    assert named["Time between tokens"] == ["at most 100 ms"]
+    assert named["Output tokens per second"] == ["at least 576 at the load of before"]
+    assert named["Running requests"] == ["limit before: 64", "limit after: 16"]
+    assert named["KV usage"] == ["at most 97%"]
+    assert "the limit does not count while preemptions_per_s is at most 0.01" in (drawn["KV usage"].findtext("figcaption/span") or "")
+    assert named["Preemptions per second"] == []
+
+
+def test_each_line_says_whose_it_is() -> None:
+    tips = [title.text for title in figures(as_html(STATE, LOOKS))["Time to first token"].iter("title")]
+    assert f"before: {HOME}" in tips
+    assert f"after: {SPARE}, p99" in tips
+
+
+def test_the_table_has_a_row_for_each_look() -> None:
+    text = as_markdown(STATE, LOOKS)
+    rows = [line for line in text.splitlines() if line.startswith(("| before", "| after"))]
+    assert rows[-1].startswith(f"| after | 172 s | {SPARE} (spare-0) | 75% | 0 | 15.1 |")
+    assert rows[0].startswith(f"| before | -45 s | {HOME} (home-0) |")
+    assert len(rows) == len(LOOKS)
+    widths = {line.count("|") for line in text.split("## Measured")[1].split("##")[0].strip().splitlines()}
+    assert len(widths) == 1
+
+
+def test_without_looks_it_says_so_in_a_sentence_and_draws_none() -> None:
+    told = "What was measured cannot be read: seen.json: is no JSON <script>."
+    page, text = as_html(STATE, (), told), as_markdown(STATE, (), told)
+    assert figures(page) == {}
+    assert "cannot be read: seen.json: is no JSON &lt;script&gt;." in page
+    assert told in text
+    assert "phases over time" in page
+
+
+def test_as_data_the_record_stays_what_it_is_and_has_what_was_seen_beside_it() -> None:
+    found = json.loads(as_json(STATE, LOOKS))
+    assert found.pop("seen") == json.loads(json.dumps(document(LOOKS)))
+    assert from_json(json.dumps(found)) == from_json(to_json(STATE))
+    assert json.loads(as_json(STATE))["seen"] is None
+
+
+def test_a_name_that_is_no_pods_is_harmless() -> None:
+    bad = "<script>alert(1)</script>|\n"
+    page = as_html(STATE, [Look("after", bad, bad, LOOKS[-1].series)])
+    assert "<script>" not in page
+    whole(page)
+    (row,) = [line for line in as_markdown(STATE, [Look("after", bad, bad, LOOKS[-1].series)]).splitlines() if "alert" in line]
+    assert row.replace("\\|", "").count("|") == 11
+
+
+def test_a_look_of_one_point_and_an_incident_without_a_timeline_are_drawn() -> None:
+    one = Look("after", SPARE, "", {"kv_usage_ratio": (Point(AT, 0.5),)})
+    assert list(figures(as_html(replace(STATE, timeline=()), [one]))) == ["KV usage"]
+
+
+def test_what_was_measured_is_not_a_sliver_of_a_long_incident() -> None:
+    late = replace(STATE, timeline=(*STATE.timeline[:-1], Entry(AT + 90_000.0, "Done", "")))
+    figure = figures(as_html(late, LOOKS))["KV usage"]
+    assert max(across(figure, "")) - min(across(figure, "second")) > 0.35 * (WIDTH - LEFT - RIGHT)
+
+
+def test_the_page_is_the_same_each_time() -> None:
+    assert as_html(STATE, LOOKS) == as_html(STATE, LOOKS)
+    assert not re.search(r"https?://(?!www\.w3\.org)", as_html(STATE, LOOKS))

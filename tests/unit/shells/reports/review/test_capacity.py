@@ -1,0 +1,46 @@
+"""The capacity review, as it is read."""
+
+from __future__ import annotations
+
+from tests.support.measured_past import grown, month
+
+from barostat.judge.history.review import Kept, review
+from barostat.shells.reports.review.capacity import Fleet, capacity_json, capacity_told
+from barostat.shells.reports.review.words import as_html, as_markdown
+
+
+def test_a_fleet_that_is_too_small_is_told_what_it_takes() -> None:
+    found, fleet = grown()
+    told = capacity_told(found, fleet, "inference")
+    assert told.badge == "DOES NOT FIT"
+    text = as_markdown(told)
+    assert "3 replicas for a peak that needs 4" in text
+    assert "| for the peak seen, 10% kept free | 4 | 8 | +1 |" in text
+    assert "It does not fit now" in text
+    assert "edge-admission-budget" in text
+    assert "<code>" in as_html(told)
+
+
+def test_cards_that_nobody_tells_are_asked_for() -> None:
+    text = as_markdown(capacity_told(review(month()), Fleet(), "t"))
+    assert "--cards-per-replica" in text
+    assert "FITS" in text
+    assert "no change is called for" in text
+
+
+def test_growth_that_ends_the_room_is_a_warning_with_its_interval() -> None:
+    told = capacity_told(review(month(base=0.6, per_day=0.006)), Fleet(), "t")
+    assert told.badge == "WILL NOT FIT"
+    assert "at the soonest" in told.headline
+
+
+def test_a_short_history_says_what_it_cannot_tell() -> None:
+    text = as_markdown(capacity_told(review(month(days=5)), Fleet(), "t"))
+    assert "Cannot tell: 5 whole days were measured" in text
+
+
+def test_nothing_kept_is_no_verdict() -> None:
+    told = capacity_told(review(Kept(0.0, 86_400.0, 3600.0, {})), Fleet(), "t")
+    assert told.badge == "CANNOT TELL"
+    assert as_html(told)
+    assert capacity_json(review(Kept(0.0, 86_400.0, 3600.0, {})), Fleet(), "t")["need"] is None

@@ -1,0 +1,32 @@
+"""Candidates below each other: the dot where the mean is, the bar as wide as what it may be."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
+from barostat.shells.reports.sheet.scale import plain
+
+ROWS = (Candidate("today", 4.0, 2.0, 6.0), Candidate("<b>other</b>", 8.0, 8.0, 8.0, chosen=True))
+
+
+def test_the_dot_lies_where_the_mean_is_within_its_bar() -> None:
+    root = ElementTree.fromstring(side_by_side([Ranges("good/s", ROWS, plain)]))
+    first, second = (float(dot.attrib["cx"]) for dot in root.iter("circle"))
+    assert second - 4 == (first - 4) * 2
+    bar = next(path.attrib["d"] for path in root.iter("path") if path.get("class") == "whisker")
+    left, right = (float(found) for found in re.findall(r"[MH]([\d.]+)", bar))
+    assert left < first < right
+    assert [group.get("class") for group in root.iter("g")] == [None, "chosen"]
+
+
+def test_a_limit_is_drawn_unless_it_would_flatten_the_rows() -> None:
+    near = side_by_side([Ranges("TTFT", ROWS, plain, (5.0, "5 s"))])
+    far = side_by_side([Ranges("TTFT", ROWS, plain, (500.0, "500 s"))])
+    assert 'class="limit"' in near
+    assert 'class="limit"' not in far
+
+
+def test_without_a_row_there_is_no_drawing() -> None:
+    assert side_by_side([Ranges("x", (), plain)]) == ""
