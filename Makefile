@@ -51,13 +51,13 @@ beside-real: $(STAMP) # most of these is waiting for one engine's one busy threa
 	$(BIN)/pytest $(BESIDE) -m "not long and not alone" tests/integration
 
 on-cluster: $(STAMP)
-	$(BIN)/pytest $(BESIDE) -m "not long" tests/cluster
+	$(BIN)/pytest $(BESIDE) -m "not long and not alone" tests/cluster
 
 parity: $(STAMP)
 	$(BIN)/pytest $(BESIDE) -m "not long" tests/parity
 
 alone: $(STAMP) # what judges how long things take has the machine to itself
-	$(BIN)/pytest $(BESIDE) -m "alone and not long" tests/integration
+	$(BIN)/pytest $(BESIDE) -m "alone and not long" tests/integration tests/cluster
 
 others: $(STAMP)
 	$(BIN)/pytest -n 2 -m "not sweep" $(OTHER_TESTS)

@@ -193,10 +193,9 @@ def thrashing(space: Workspace, name: str) -> Background:
 @pytest.mark.parametrize(
     ("name", "at", "ends"),
     [
-        # whether a real engine does well enough with it is its own affair: undone will do as well
-        pytest.param("vllm", ("CreateSpare", "Detach", "DeleteSpare"), {"Done", "RolledBack"}, id="vllm, three acts"),
-        pytest.param("vllm", WRITES, {"Done"}, id="vllm, every act", marks=pytest.mark.long),
-        pytest.param("twin", WRITES, {"Done"}, id="twin, every act", marks=pytest.mark.long),
+        pytest.param("twin", ("CreateSpare", "Detach", "DeleteSpare"), {"Done"}, id="twin-three-acts"),
+        pytest.param("vllm", WRITES, {"Done"}, id="vllm-every-act", marks=pytest.mark.long),
+        pytest.param("twin", WRITES, {"Done"}, id="twin-every-act", marks=pytest.mark.long),
     ],
 )
 def test_the_command_line_is_killed_again_and_again(

@@ -139,6 +139,7 @@ class Mitigation:
         return self.process.wait()
 
 
+@pytest.mark.alone
 def test_a_thrash_ends_at_the_gateway_and_the_limit_goes_with_the_load(
     space: Workspace, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
