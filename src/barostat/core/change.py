@@ -65,6 +65,8 @@ class Expectation:
     any_load: bool = False
 
 
+_PREEMPTED_RATIO = 0.01
+"""What the gateway's forecast lets happen (admit/rules.py)."""
 _NOBODY_WAITS = Expect("waiting_requests", "below", 2.0)
 HARM = (
     Expect("pod_restarts", "no-more", essential=False),
@@ -89,12 +91,15 @@ def pressure_relieved(ttft_p99_s: float | None = None, itl_p99_s: float | None =
     return Expectation((calm, itl, *harm), sustained_s=sustained_s)
 
 
-def held_at_edge(ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0) -> Expectation:
-    """What a limit promises that a gateway holds: nothing is preempted while as much comes to the gateway as before, and no harm.
+def held_at_edge(
+    ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0, requests_per_s: float = 0.0
+) -> Expectation:
+    """What a limit promises that a gateway holds: one request in a hundred is preempted at most, while as much comes as before, and no harm.
 
-    The load is what comes to the gateway or is there, not what is let through. Units: the levels in seconds, None where none is set.
+    The load is what comes to the gateway or is there, not what is let through. `requests_per_s`: that one replica has to serve; of few,
+    none is preempted. Units: the levels in seconds, None where none is set.
     """
-    calm = Expect("preemptions_per_s", "zero", 0.01)
+    calm = Expect("preemptions_per_s", "zero", max(0.01, _PREEMPTED_RATIO * requests_per_s))
     itl = Expect("itl_mean_s", "holds", 0.1, essential=False) if itl_p99_s is None else Expect("itl_p99_s", "below", itl_p99_s)
     ttft = () if ttft_p99_s is None else (Expect("ttft_p99_s", "below", ttft_p99_s, essential=False),)
     load = ("gateway_requests_per_s", "gateway_active_requests")

@@ -56,9 +56,11 @@ class FedEngine(EventSkippingRun):
 
     @property
     def outcome(self) -> Outcome:
-        """What became of everything so far; steps and rejections are as of now."""
-        self._outcome.rejections = self._intake.rejections
-        return self._outcome
+        """What became of everything so far; steps, the end and rejections are as of now."""
+        outcome = self._outcome
+        outcome.steps, outcome.end_ns = len(outcome.load), self._state.last_end_ns
+        outcome.rejections, outcome.clamped_outputs = self._intake.rejections, self._intake.clamped
+        return outcome
 
     @property
     def busy(self) -> bool:

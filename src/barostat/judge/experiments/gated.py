@@ -41,12 +41,13 @@ class Traffic:
     """Requests with what they say of themselves. `output_limit`: the max_tokens that all of them state, None for none. A row that waits
     for another comes so long after its end, or after its refusal.
 
-    `tenants`: by request id, "" for those that are not in it.
+    `tenants`: by request id, "" for those that are not in it. `seen`: requests whose answers the gate has learned the lengths of before.
     """
 
     rows: Sequence[Row]
     output_limit: int | None = None
     tenants: dict[str, str] = field(default_factory=dict)
+    seen: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,9 @@ class GatedRun:
             if row.after_id is not None:
                 self._behind.setdefault(row.after_id, []).append((place, row))
         self.ledger = Ledger(REPLICAS[gate])
+        for row in traffic.seen:
+            of = self.ledger.lengths.of(traffic.tenants.get(row.request_id, ""), "", "", row.input_tokens, traffic.output_limit)
+            of.learn(row.output_tokens, True)
         settings = fleet.settings
         pool = Pool(
             kv_tokens=settings.usable_blocks * settings.groups[0].block_tokens,

@@ -17,6 +17,8 @@ _REFUSED = 503
 # The budget alone is tried: what waits is not refused. A deadline would be another limit, and its own first refusals, when all clients come
 # at once, would keep them away for longer than a trial lasts.
 _NO_END_S, _NO_END = 1e9, 1_000_000
+# A gateway knows this traffic's lengths after so many answers. Without them a trial of a minute would be one of a gateway's first minute.
+_SEEN = 500
 
 
 def held_at_edge(settings: Settings, pace: Pace, rows: Sequence[Row], budget_tokens: int) -> Outcome:
@@ -27,9 +29,8 @@ def held_at_edge(settings: Settings, pace: Pace, rows: Sequence[Row], budget_tok
     """
     if len(settings.groups) > 1 or not settings.groups[0].is_full:
         raise InputError("a budget at the edge is tried with one kind of attention; this model has several", "edge-kv-budget")
-    found = GatedRun(
-        Fleet(1, settings, pace), Rules(kv_token_budget=budget_tokens, queue_deadline_s=_NO_END_S, max_queued=_NO_END), Traffic(rows)
-    ).run()
+    rules = Rules(kv_token_budget=budget_tokens, queue_deadline_s=_NO_END_S, max_queued=_NO_END)
+    found = GatedRun(Fleet(1, settings, pace), rules, Traffic(rows, seen=rows[:_SEEN])).run()
     (outcome,) = found.engines
     gone: list[tuple[int, int]] = []  # (instant, one more or one less at the gateway)
     for life in outcome.lives:

@@ -45,7 +45,9 @@ def promise(
     `live`: running gateways hold it.
     """
     if live:
-        expectation = held_at_edge(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s)
+        arrivals = window.fresh("arrivals_per_s")
+        requests_per_s = 0.0 if arrivals is None else arrivals.mean
+        expectation = held_at_edge(slo.ttft_p99_seconds, slo.itl_p99_seconds, sustained_s, requests_per_s)
         return expectation, baseline(expectation, window, fleet)
     answers = window.fresh("scrape_ok")
     serves = answers is not None and answers.last > 0

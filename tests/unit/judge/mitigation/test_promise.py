@@ -90,3 +90,15 @@ def test_replicas_that_share_with_one_more_may_each_give_fewer_tokens() -> None:
     calm = {"preemptions_per_s": 0.0, "itl_mean_s": 0.1, "kv_usage_ratio": 0.7}
     assert outcome(made, **shared, **calm) == "better"
     assert outcome(made, **{**shared, "generation_tokens_per_s": 120.0}, **calm) == "worse"
+
+
+@pytest.mark.parametrize(
+    ("arrivals_per_s", "preempted_per_s", "ends"), [(10.0, 0.08, "better"), (10.0, 0.2, "inconclusive"), (0.5, 0.08, "inconclusive")]
+)
+def test_a_gateway_that_lets_one_in_a_hundred_be_preempted_has_kept_its_promise(
+    arrivals_per_s: float, preempted_per_s: float, ends: str
+) -> None:
+    load = {**LOAD, "arrivals_per_s": arrivals_per_s, "gateway_requests_per_s": arrivals_per_s, "itl_mean_s": 0.02}
+    before = window(**{**load, "preemptions_per_s": 3.0})
+    made = promise("kv-preemption-thrash", ARGUMENT, before, ServiceLevel(), replicas=2, sustained_s=40.0, live=True)
+    assert outcome(made, **load, preemptions_per_s=preempted_per_s) == ends

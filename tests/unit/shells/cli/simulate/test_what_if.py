@@ -44,6 +44,14 @@ def test_fewer_slots_preempt_less(capsys: pytest.CaptureFixture[str]) -> None:
     assert len({one["requests"]["total"] for one in (today, fewer, kept_free)}) == 1
 
 
+def test_what_a_gateway_would_hold_is_told_like_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--set", "edge-kv-budget=11000", "-o", "json") == 0
+    today, held = _read(capsys)
+    assert held["preemptions"] < today["preemptions"]
+    assert held["requests"]["finished"] == held["requests"]["total"] == today["requests"]["total"]
+    assert held["durationSeconds"] > 60
+
+
 def test_the_table_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("--set", "max_num_seqs=12") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -1,0 +1,226 @@
+"""What `barostat diagnose` proposes, applied one by one to the real vLLM: what came of each beside what was forecast for it.
+
+    make vllm && python bench/advice.py [--for 90] [--only SCENARIO,...] [--twin] [--json FILE]
+
+Three states of dev/scenarios.py: a thrash, too few slots, too small a step budget. Each is brought about and diagnosed from its address
+and log; then every next step that was tried on the twin and can be applied here (a flag, or limits of a gateway in front) is applied to
+an engine of its own, or a gateway before one, under the same clients, and measured by the clients and the engine's counters. Today's
+setting is measured before and after them: a shared machine wanders, and how far is said.
+
+forecast  what the report expects of it
+measured  tokens/s and preemptions/s by the engine's counters, TTFT by the clients, ITL by the engine's histogram
+order     of each two settings of a state (today's is one of them) whose forecasts differ by more than 10 %: is the better one better?
+
+Allowed: 10 % for tokens/s and the means of TTFT and ITL, or what today's setting wandered meanwhile where that is more.
+Exits 1 where more is missed or an order is wrong. About 12 minutes; let the machine be idle.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.forecast_calibration import counter, scrape
+from dev.engine import Engine, is_installed
+from dev.gateway_process import BAROSTAT, GatewayProcess
+from dev.load import Background
+from dev.scenarios import SCENARIOS, Scenario
+from dev.twin_engine import TwinEngine
+
+STATES = ("kv-preemption-thrash", "slot-bound", "prefill-bound")
+READY_WITHIN_S = 400.0
+ALLOWED = 0.10
+TOKENS, PREEMPTIONS = "vllm:generation_tokens_total", "vllm:num_preemptions_total"
+ITL = "vllm:inter_token_latency_seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a setting comes to. Times in seconds."""
+
+    tokens_per_s: float
+    ttft_s: float
+    itl_s: float
+    preemptions_per_s: float
+
+    def judged(self) -> dict[str, float]:
+        """What is held to the forecast, by name."""
+        return {"tokens/s": self.tokens_per_s, "TTFT": self.ttft_s, "ITL": self.itl_s}
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A setting, what was forecast for it and what came."""
+
+    state: str
+    change: str
+    forecast: Outcome
+    measured: Outcome
+
+
+def expected(found: dict[str, Any]) -> Outcome:
+    """A forecast as the report has it."""
+    keys = ("outputTokensPerSecond", "ttftMeanSeconds", "itlMeanSeconds", "preemptionsPerSecond")
+    return Outcome(*(float(found[key]) for key in keys))
+
+
+def flags_with(flags: Sequence[str], change: str) -> tuple[str, ...]:
+    """The command line with the flags of a change in place of what they had."""
+    words, kept = shlex.split(change), list(flags)
+    for name in (word for word in words if word.startswith("--")):
+        if name in kept:
+            place = kept.index(name)
+            del kept[place : place + 2]
+    return (*kept, *words)
+
+
+def measured(one: Scenario, engine: Engine, url: str, for_s: float) -> tuple[Outcome, Background]:
+    """What the scenario's clients and the engine's counters say of a stretch, once the state is steady."""
+    assert one.load is not None
+    with Background(url, replace(one.load, stream=True)) as load:
+        time.sleep(2 * one.settle_s)
+        first, before, began = len(load.counts.ttft_s), scrape(engine), time.monotonic()
+        time.sleep(for_s)
+        after, seconds = scrape(engine), time.monotonic() - began
+        ttft_s = load.counts.ttft_s[first:]
+    grown = {name: counter(after, name) - counter(before, name) for name in (TOKENS, PREEMPTIONS, f"{ITL}_sum", f"{ITL}_count")}
+    itl_s = grown[f"{ITL}_sum"] / max(1.0, grown[f"{ITL}_count"])
+    return Outcome(grown[TOKENS] / seconds, fmean(ttft_s), itl_s, grown[PREEMPTIONS] / seconds), load
+
+
+def diagnosed(engine: Engine, for_s: float) -> dict[str, Any]:
+    """The report's one replica."""
+    command = [str(BAROSTAT), "diagnose", engine.url, "--for", f"{for_s:g}s", "--interval", "5s", "--log", str(engine.log), "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=for_s + 120)
+    if not done.stdout:
+        raise SystemExit(f"advice: {done.stderr}")
+    replica: dict[str, Any] = json.loads(done.stdout)["replicas"][0]
+    return replica
+
+
+class Bench:
+    """A state after the other. `twin`: the same on the twin."""
+
+    def __init__(self, for_s: float, *, twin: bool) -> None:
+        self.for_s, self.twin = for_s, twin
+        self.tried: list[Tried] = []
+        self.broken: list[str] = []
+
+    def engine(self, one: Scenario, flags: Sequence[str]) -> Engine:
+        """One with these flags, not started."""
+        return TwinEngine(*flags, shape=one.shape) if self.twin else Engine(*flags, shape=one.shape)
+
+    def state(self, one: Scenario) -> None:
+        """The scenario diagnosed, and what can be applied of the next steps applied."""
+        assert one.load is not None
+        with self.engine(one, one.flags) as engine:
+            engine.wait_ready(READY_WITHIN_S)
+            with Background(engine.url, replace(one.load, stream=True)):
+                time.sleep(2 * one.settle_s)
+                report = diagnosed(engine, self.for_s)
+            before, _ = measured(one, engine, engine.url, self.for_s)
+        print(f"\n{one.name}: diagnosed as {report['diagnosis']['cause']}; {report['trials']['told']}")
+        steps = [step for step in report["next"] if step["expected"] and step["expected"]["refusedRatio"] < 0.01]
+        came = [
+            (step["change"], expected(step["expected"]), self.applied(one, step["change"])) for step in steps if _appliable(step["change"])
+        ]
+        with self.engine(one, one.flags) as engine:
+            engine.wait_ready(READY_WITHIN_S)
+            after, _ = measured(one, engine, engine.url, self.for_s)
+        wandered = {name: abs(value / after.judged()[name] - 1) for name, value in before.judged().items()}
+        print(f"    today's setting wandered meanwhile: {', '.join(f'{name} {value:.1%}' for name, value in wandered.items())}")
+        today = Outcome(*(fmean(pair) for pair in zip(asdict(before).values(), asdict(after).values(), strict=True)))
+        rows = [Tried(one.name, "today", expected(report["trials"]["today"]), today), *(Tried(one.name, *found) for found in came)]
+        for row in rows:
+            self.judge(row, wandered)
+        self.order(rows)
+        self.tried += rows
+
+    def applied(self, one: Scenario, change: str) -> Outcome:
+        """What the change comes to."""
+        with ExitStack() as stack:
+            edge = not change.startswith("--")
+            engine = stack.enter_context(self.engine(one, one.flags if edge else flags_with(one.flags, change)))
+            engine.wait_ready(READY_WITHIN_S)
+            url = engine.url
+            if edge:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="barostat-advice-")))
+                url = stack.enter_context(GatewayProcess(folder, change, engine.url)).url
+            found, load = measured(one, engine, url, self.for_s)
+            if load.counts.failed:
+                print(f"    {change}: not answered: {load.counts.failed}")
+            return found
+
+    def judge(self, row: Tried, wandered: dict[str, float]) -> None:
+        """One line of the table; a miss is kept."""
+        cells = []
+        for name, value in row.measured.judged().items():
+            error = row.forecast.judged()[name] / value - 1
+            missed = abs(error) > max(ALLOWED, wandered[name])
+            cells.append(f"{name} {row.forecast.judged()[name]:8.4g} | {value:8.4g} {error:+6.1%}{'!' if missed else ' '}")
+            if missed:
+                self.broken.append(f"{row.state}, {row.change}: {name} off by {error:+.1%}")
+        told = f"preemptions/s {row.forecast.preemptions_per_s:.3g} | {row.measured.preemptions_per_s:.3g}"
+        print(f"    {row.change:34} {'   '.join(cells)}   {told}", flush=True)
+
+    def order(self, rows: Sequence[Tried]) -> None:
+        """Pairs that the forecast tells apart are in that order."""
+        right = pairs = 0
+        for one, other in combinations(rows, 2):
+            for name, value in one.forecast.judged().items():
+                ratio = value / other.forecast.judged()[name]
+                if 1 / (1 + ALLOWED) <= ratio <= 1 + ALLOWED:
+                    continue
+                pairs += 1
+                if (ratio > 1) == (one.measured.judged()[name] > other.measured.judged()[name]):
+                    right += 1
+                else:
+                    self.broken.append(f"{one.state}: {name} of {one.change} and {other.change} came the other way round")
+        print(f"    order: {right} of {pairs} pairs as forecast")
+
+
+def _appliable(change: str) -> bool:
+    return re.match(r"--[a-z]|edge: \{|request: \{", change) is not None
+
+
+def main() -> int:
+    """Every state; 1 where a promise is broken."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--for", dest="for_s", type=float, default=90.0, metavar="SECONDS")
+    parser.add_argument("--only", default=",".join(STATES))
+    parser.add_argument("--twin", action="store_true", help="the same on the twin, in real time")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if not arguments.twin and not is_installed():
+        print("advice: vLLM is not installed here; run `make vllm`", file=sys.stderr)
+        return 2
+    print("forecast | measured, and how far the forecast is off")
+    bench, wanted = Bench(arguments.for_s, twin=arguments.twin), arguments.only.split(",")
+    for one in SCENARIOS:
+        if one.name in wanted:
+            bench.state(one)
+    print(f"\n{sum(row.change != 'today' for row in bench.tried)} proposals applied")
+    for line in bench.broken:
+        print(f"missed: {line}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"tried": [asdict(row) for row in bench.tried], "missed": bench.broken}, indent=1) + "\n")
+    return 1 if bench.broken else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
