@@ -94,7 +94,7 @@ def pressure_relieved(ttft_p99_s: float | None = None, itl_p99_s: float | None =
 def held_at_edge(
     ttft_p99_s: float | None = None, itl_p99_s: float | None = None, sustained_s: float = 120.0, requests_per_s: float = 0.0
 ) -> Expectation:
-    """What a limit promises that a gateway holds: one request in a hundred is preempted at most, while as much comes as before, and no harm.
+    """What a limit promises that a gateway holds: at most one request in a hundred is preempted while as much comes as before, no harm.
 
     The load is what comes to the gateway or is there, not what is let through. `requests_per_s`: that one replica has to serve; of few,
     none is preempted. Units: the levels in seconds, None where none is set.
