@@ -1,8 +1,9 @@
 """Rows of start-ups -> requests to the planner: flags as a command line, the model's configuration, the version.
 
-What a row does not state is the version's default, with one assumption that the report names: a hybrid of vLLM 0.20 to 0.27 whose flags
-are not stated in full was started with --enable-prefix-caching (nearly all public launch lines of those versions have it; the default was
-off until 0.28.0).
+What a row does not state is the version's default, with two assumptions. A hybrid of vLLM 0.20 to 0.27 whose flags are not stated in full
+was started with --enable-prefix-caching (nearly all public launch lines of those versions have it; the default was off until 0.28.0). A row
+of club-3090 whose flags are not stated in full was started as that repository's compose files start vLLM: 8,192 tokens a step, 1 to 4
+sequences (2 are taken), 3 drafts of multi-token prediction or 5 of DFlash.
 """
 
 from __future__ import annotations
@@ -38,7 +39,14 @@ FLAGS = {
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "gpu_memory_utilization": "--gpu-memory-utilization",
 }
-_SWITCHES = {"enable_prefix_caching": "--enable-prefix-caching", "async_scheduling": "--async-scheduling"}
+_SWITCHES = {
+    "enable_prefix_caching": "--enable-prefix-caching", "async_scheduling": "--async-scheduling",
+    "language_model_only": "--language-model-only",
+}  # fmt: skip
+# What the compose files of club-3090 set in every vLLM service that was read (github.com/noonghunna/club-3090, models/*/vllm/compose).
+_COMPOSE_SOURCE = "noonghunna/club-3090"
+_COMPOSE_FLAGS = {"max_num_seqs": 2, "max_num_batched_tokens": 8192}
+_COMPOSE_DRAFTS = {"mtp": 3, "dflash": 5}
 _VALUES = (
     "mamba_ssm_cache_dtype", "mamba_cache_dtype", "mamba_cache_mode", "speculative_config", "kv_cache_memory_bytes",
     "num_gpu_blocks_override", "decode_context_parallel_size", "max_num_seqs", "max_num_batched_tokens",
@@ -49,11 +57,20 @@ _RELEASES = (
     (14_800, "0.8.0"), (18_500, "0.9.0"), (21_500, "0.10.0"), (25_900, "0.11.0"), (29_900, "0.12.0"), (31_000, "0.13.0"),
     (32_700, "0.14.0"), (33_400, "0.15.0"), (41_000, "0.20.1"), (49_500, "0.27.0"), (51_000, "0.28.0"), (53_000, NEWEST),
 )  # fmt: skip
+_TEXT_ONLY = re.compile(r"\bno vision\b|\btext[- ]only\b|\bvision off\b", re.IGNORECASE)
 _DRAFTERS = re.compile(r"\b(MTP|DFlash|DSpark|EAGLE-?3|EAGLE|ngram|suffix)\d?\b", re.IGNORECASE)
+
+
+def _as_composed(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with what its source's compose files set, where the row is silent and does not claim to be complete."""
+    if row.get("complete") or _COMPOSE_SOURCE not in str(row.get("source")):
+        return row
+    return row | {name: value for name, value in _COMPOSE_FLAGS.items() if row.get(name) is None}
 
 
 def arguments(row: dict[str, Any]) -> list[str]:
     """The row's flags as a command line."""
+    row = _as_composed(row)
     found = []
     for name, flag in FLAGS.items():
         value = row.get(name)
@@ -67,7 +84,7 @@ def arguments(row: dict[str, Any]) -> list[str]:
         decoded = json.loads(extra) if isinstance(extra, str) else extra
     except ValueError:
         decoded = None
-    return found + (_of_mapping(decoded) if isinstance(decoded, dict) else _of_words(str(extra or "")))
+    return found + (_of_mapping(decoded) if isinstance(decoded, dict) else _of_words(str(extra or ""), row))
 
 
 def _of_mapping(extra: dict[str, Any]) -> list[str]:
@@ -78,7 +95,7 @@ def _of_mapping(extra: dict[str, Any]) -> list[str]:
     return found
 
 
-def _of_words(words: str) -> list[str]:
+def _of_words(words: str, row: dict[str, Any]) -> list[str]:
     """Flags that a sentence quotes, a pinned pool, and a drafter that it names with its drafts."""
     found = []
     try:
@@ -89,6 +106,8 @@ def _of_words(words: str) -> list[str]:
         name = here.removeprefix("--").replace("-", "_")
         if here.startswith("--") and name in _VALUES:
             found += [here, following]
+    if "--language-model-only" in words or _TEXT_ONLY.search(words) is not None:
+        found.append("--language-model-only")
     if "no-enable-prefix-caching" in words or "prefix caching off" in words:
         found.append("--no-enable-prefix-caching")
     elif "enable-prefix-caching" in words:
@@ -101,7 +120,9 @@ def _of_words(words: str) -> list[str]:
     if (drafter := _DRAFTERS.search(words)) is not None and "--speculative-config" not in found:
         drafts = re.search(r"\bn ?= ?(\d+)", words)
         speculation: dict[str, Any] = {"method": drafter[1].lower().replace("-", "")}
-        found += ["--speculative-config", json.dumps(speculation | ({"num_speculative_tokens": int(drafts[1])} if drafts else {}))]
+        composed = _COMPOSE_DRAFTS.get(speculation["method"]) if _COMPOSE_SOURCE in str(row.get("source")) else None
+        number = int(drafts[1]) if drafts else composed
+        found += ["--speculative-config", json.dumps(speculation | ({"num_speculative_tokens": number} if number else {}))]
     return found
 
 

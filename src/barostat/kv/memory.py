@@ -19,8 +19,10 @@ from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.estimate import Estimate, within
+from barostat.kv.graphs import capture_sizes, charged_bytes, counts_graphs, recorded_graphs
 from barostat.kv.quantization import WeightFormat
 from barostat.kv.searched_layers import searched_width
+from barostat.kv.towers import tower_profile
 from barostat.kv.weights import weight_bytes
 
 
@@ -48,14 +50,12 @@ class MemoryModel:
     tower_bytes: float = 0.2 * GIB
     old_tower_bytes: float = 2.5 * GIB
     single_bytes: float = 0.25 * GIB
-    workspace_bytes: float = 394 * 2**20
     linked_bytes: float = 2.08 * GIB
     unlinked_bytes: float = 0.25 * GIB
     early_bytes: float = 0.1 * GIB
     graph_base_bytes: float = 0.38 * GIB
     graph_layer_bytes: float = 0.0165 * GIB
     graph_moe_bytes: float = 0.7 * GIB
-    graph_counted_ratio: float = 0.45
     weights_extra_bytes: float = 0.02 * GIB
     context_bytes: float = 0.5 * GIB
     host_growth_bytes: float = 1.5 * GIB
@@ -64,16 +64,15 @@ class MemoryModel:
 
 FITTED = MemoryModel()
 
-# Versions from which tensor-parallel ranks of linked cards keep an all-reduce workspace of about 2 GiB, from which graphs are in the
-# budget, and from which the newer runner does that too and profiles the sampler with the parameters that requests may have.
+# Versions from which tensor-parallel ranks of linked cards keep an all-reduce workspace of about 2 GiB, and from which the newer runner
+# profiles the sampler with the parameters that requests may have.
 _WORKSPACE_SINCE = "0.13.0"
-_GRAPHS_COUNTED_SINCE = "0.20.0"
-_V2_COUNTS_GRAPHS_SINCE = "0.29.0"
 _V2_PROFILES_SAMPLING_SINCE = "0.33.0"
 # Logs of 0.25.1 and 0.26.0 with drafts have the sampler's peak twice, those of 0.20 once.
 _DRAFTS_SAMPLED_SINCE = "0.25.0"
 _NEVER_SORTS_SINCE = "0.17.0"
-_LARGEST_CAPTURE = 512
+# Sizes that get a graph where max_num_seqs allows all: what the constants of graphs are for.
+_ALL_SIZES = len(capture_sizes(1024))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,7 @@ class Footprint:
     graphs: Estimate
     graphs_counted: bool
     stage_weights: tuple[int, ...]
+    stage_activations: tuple[Estimate, ...]
 
     @property
     def parts(self) -> tuple[Estimate, ...]:
@@ -95,11 +95,11 @@ class Footprint:
 
 def footprint(
     model: Architecture, flags: Deployment, form: WeightFormat, capability: float, *, eager: bool, constants: MemoryModel = FITTED,
-    stated_weights_bytes: int | None = None, draft_bytes: tuple[int, int] = (0, 0), unified: bool = False,
+    stated_weights_bytes: int | None = None, draft_bytes: tuple[int, int] = (0, 0), unified: bool = False, amd: bool = False,
 ) -> Footprint:  # fmt: skip
     """The parts for this model under these flags on a card of this compute capability (0: not known, or not NVIDIA).
 
-    `draft_bytes`: least and most of the drafter's weights, on the last stage. `unified`: the card's memory is the host's too.
+    `draft_bytes`: least and most of the drafter's weights, on the last stage. `unified`: the card's memory is the host's too. `amd`: AMD's.
     """
     absorbs = flags.generation == "V0" and flags.version.before("0.8.0")
     stages = weight_bytes(model, form, flags.tp, flags.pp, absorbs_latents=absorbs, text_only=flags.text_only)
@@ -116,22 +116,29 @@ def footprint(
             half = (draft_bytes[1] - draft_bytes[0]) / 2
             source = f"{weights.source}, and the drafter's {gib(sum(draft_bytes) / 2)}"
             weights = Estimate("weights", weights.value, weights.low - half, weights.high + half, source)
+    last = len(per_stage) - 1
+    by_stage = tuple(
+        activations(model, flags, constants, eager=eager, form=form, first=number == 0, last=number == last) for number in range(last + 1)
+    )
     return Footprint(
         weights=weights,
-        activations=activations(model, flags, constants, eager=eager, form=form),
+        activations=max(by_stage, key=lambda estimate: estimate.value),
         non_torch=non_torch(flags, capability, constants, unified=unified),
-        graphs=graphs(model, flags, eager, constants),
-        graphs_counted=_counts_graphs(flags) and not eager,
+        graphs=graphs(model, flags, eager, constants, capability, amd=amd),
+        graphs_counted=counts_graphs(flags, amd=amd) and not eager,
         stage_weights=per_stage,
+        stage_activations=by_stage,
     )
 
 
 def activations(
-    model: Architecture, flags: Deployment, constants: MemoryModel, *, eager: bool = True, form: WeightFormat | None = None
-) -> Estimate:
+    model: Architecture, flags: Deployment, constants: MemoryModel, *, eager: bool = True, form: WeightFormat | None = None,
+    first: bool = True, last: bool = True,
+) -> Estimate:  # fmt: skip
     """Peak of the profiling run: the larger of the sampler's, the forward's and the compiler's, and the experts' workspace.
 
-    `form`: of the weights; where their inputs are quantised too, a copy of the widest stands beside it.
+    `form`: of the weights; where their inputs are quantised too, a copy of the widest stands beside it. `first`, `last`: of the pipeline's
+    stages, which have the tower and the sampler.
     """
     config = ConfigJson(model.text, model.config, "config.json")
     rows = min(flags.max_num_batched_tokens, flags.max_num_seqs)
@@ -163,23 +170,29 @@ def activations(
     forward += max(_state_activations(model, flags, constants), _latent_prefill_bytes(model, flags, config))
     if config.model_type == "gpt_oss":  # its kernels keep no workspace for the next step
         forward, experts = forward + experts, 0.0
+    sampler = sampler if last else 0.0
     warm = max(sampler, forward) + experts
-    peak = max(warm, compiler)
+    sees = first and not flags.text_only
+    encoder = tower_profile(model, flags) if sees else None
     named = any(word in model.name for word in ("VL", "Vision", "Gemma3ForCond", "Mistral3", "Pixtral"))
-    if not flags.text_only and (model.is_multimodal or named):
-        tower = constants.tower_bytes if flags.generation == "V1" else constants.old_tower_bytes
-        peak, warm = peak + tower, warm + tower
+    if encoder is not None:
+        warm = max(warm + encoder.kept_bytes, encoder.peak_bytes)
+    elif sees and (model.is_multimodal or named):
+        warm += constants.tower_bytes if flags.generation == "V1" else constants.old_tower_bytes
+    peak = max(warm, compiler)
     unsure = 0.06 if not experts and not model.is_multimodal else 0.5 if experts and greedy else 0.25
     source = (
         f"sampler over {rows} rows of {model.vocab_size} logits"
         if sampler >= forward
         else f"one forward of {flags.max_num_batched_tokens} tokens"
     )
+    if encoder is not None and warm == encoder.peak_bytes:
+        source = f"the largest image through the tower: {encoder.patches} patches"
     if peak > warm:
         source = "a copy of the embeddings while the model is compiled; less where the compiler's cache is warm"
     spread = max(unsure * peak, 0.1 * GIB)
     high = peak + spread
-    if flags.version.before(_NEVER_SORTS_SINCE):
+    if last and flags.version.before(_NEVER_SORTS_SINCE):
         high = max(high, constants.sorting_copies * logits + one_hidden + constants.fixed_bytes + experts)
         source += "; at most what the sampler takes that sorts them, where FlashInfer is not installed"
     return Estimate("activations", peak, max(0.0, warm - spread), high, source)
@@ -238,42 +251,26 @@ def non_torch(flags: Deployment, capability: float, constants: MemoryModel, *, u
         return Estimate("non-torch", constants.linked_bytes, 0.5 * GIB, 2.8 * GIB, "NCCL and all-reduce workspaces of linked GPUs")
     if flags.tp > 1:
         return Estimate("non-torch", constants.unlinked_bytes, 0.05 * GIB, 1.2 * GIB, "NCCL between GPUs without a fast link")
-    if capability >= 10.0:
-        both = constants.single_bytes + constants.workspace_bytes
-        return Estimate("non-torch", both, 0.1 * GIB, 1.2 * GIB, "context, kernels and FlashInfer's workspace (the default on Blackwell)")
     if flags.pp > 1:
         return Estimate("non-torch", 0.07 * GIB, 0.02 * GIB, 0.5 * GIB, "pipeline stages of one GPU each")
     return Estimate("non-torch", constants.single_bytes, 0.05 * GIB, 0.6 * GIB, "context and kernels of one GPU")
 
 
-def graphs(model: Architecture, flags: Deployment, eager: bool, constants: MemoryModel) -> Estimate:
-    """CUDA graphs: what the budget is charged since 0.20.0 (an estimate of the engine's own, mostly below what graphs then take)."""
+def graphs(
+    model: Architecture, flags: Deployment, eager: bool, constants: MemoryModel, capability: float = 0.0, *, amd: bool = False
+) -> Estimate:  # fmt: skip
+    """CUDA graphs: what the budget is charged since 0.20.0 (an estimate of the engine's own), what they take on top of it before."""
     if eager:
         return Estimate("graphs", 0.0, 0.0, 0.0, "--enforce-eager: none")
+    if counts_graphs(flags, amd=amd):
+        charged, number = charged_bytes(model, flags, capability), sum(recorded_graphs(model, flags, capability))
+        return Estimate("graphs", charged, 0.55 * charged, 1.5 * charged, f"{number} graphs, charged to the budget since 0.20.0")
     config = ConfigJson(model.text, model.config, "config.json")
-    layers = len(model.layers) / flags.pp
-    taken = constants.graph_base_bytes + constants.graph_layer_bytes * layers
+    taken = constants.graph_base_bytes + constants.graph_layer_bytes * len(model.layers) / flags.pp
     taken += constants.graph_moe_bytes if config.has_experts else 0.0
-    sizes = capture_sizes(flags.max_num_seqs)
-    taken *= sizes / capture_sizes(_LARGEST_CAPTURE)
-    if not _counts_graphs(flags):
-        return Estimate("graphs", taken, 0.5 * taken, 1.6 * taken, f"{sizes} graph sizes, on top of the budget in this version")
-    counted = constants.graph_counted_ratio * taken
-    return Estimate("graphs", counted, 0.2 * counted, 2.5 * counted, f"{sizes} graph sizes, charged to the budget since 0.20.0")
-
-
-def _counts_graphs(flags: Deployment) -> bool:
-    return flags.version.at_least(_V2_COUNTS_GRAPHS_SINCE if flags.v2_runner else _GRAPHS_COUNTED_SINCE)
-
-
-def capture_sizes(max_num_seqs: int) -> int:
-    """How many batch sizes get a graph: 1, 2, 4, then every 8 to 256, every 16 beyond, up to twice max_num_seqs or 512.
-
-    Source: vLLM 0.32.0, VllmConfig._set_cudagraph_sizes.
-    """
-    largest = min(2 * max_num_seqs, _LARGEST_CAPTURE)
-    small = sum(1 for size in (1, 2, 4) if size <= largest)
-    return small + min(largest, 248) // 8 + (max(0, largest - 256) // 16 + 1 if largest >= 256 else 0)
+    sizes = len(capture_sizes(flags.max_num_seqs))
+    taken *= sizes / _ALL_SIZES
+    return Estimate("graphs", taken, 0.5 * taken, 1.6 * taken, f"{sizes} graph sizes, on top of the budget in this version")
 
 
 def above_budget(
@@ -298,16 +295,16 @@ def above_budget(
 
 
 def available_bytes(total: Estimate, utilization: float, parts: Footprint) -> list[Estimate]:
-    """What is left for the KV pool on a GPU of each pipeline stage: the sampler only works on the last one.
+    """What is left for the KV pool on a GPU of each pipeline stage: the tower only works on the first one, the sampler on the last.
 
     Errors: none; a negative value means that it does not fit.
     """
     budget = total.value * utilization
     result = []
-    for size in parts.stage_weights:
+    for size, activated in zip(parts.stage_weights, parts.stage_activations, strict=True):
         scale = size / parts.weights.value if parts.weights.value else 1.0
-        spent = size + parts.activations.value + parts.non_torch.value + (parts.graphs.value if parts.graphs_counted else 0.0)
-        counted = (parts.activations, parts.non_torch, *((parts.graphs,) if parts.graphs_counted else ()))
+        counted = (activated, parts.non_torch, *((parts.graphs,) if parts.graphs_counted else ()))
+        spent = size + sum(part.value for part in counted)
         up = (
             (total.high - total.value) * utilization,
             (parts.weights.value - parts.weights.low) * scale,

@@ -16,12 +16,6 @@ from barostat.kv.searched_layers import searched_width
 
 Component = Literal["attention", "mlp", "experts", "shared experts", "router", "embedding", "head", "state", "tower", "norm"]
 
-# Towers of multimodal architectures whose config.json lacks the tower's own part. Source: the published sizes of these towers.
-_TOWER_WORDS = {
-    "Qwen2VL": 670_000_000, "Qwen2_5_VL": 670_000_000, "Gemma3ForConditional": 420_000_000, "KimiVL": 430_000_000,
-    "Mistral3": 430_000_000, "Pixtral": 430_000_000, "Mllama": 860_000_000,
-}  # fmt: skip
-
 # MLPs with one projection in instead of two: their activation has no gate.
 _UNGATED_TYPES = frozenset(
     (
@@ -261,20 +255,3 @@ def ties_embeddings(model: Architecture) -> bool:
         if isinstance(found := config.get("tie_word_embeddings"), bool):
             return found
     return str(model.text.get("model_type", "")).startswith(("gemma", "cohere", "gpt2", "opt", "bloom", "starcoder2", "mpt", "falcon"))
-
-
-def tower_weights(model: Architecture) -> int:
-    """Parameters of the vision or audio tower and its projector, where the config describes one."""
-    total = 0
-    for name in ("vision_config", "audio_config"):
-        tower = model.config.get(name)
-        if not isinstance(tower, dict):
-            continue
-        config = ConfigJson(tower, tower, name)
-        hidden = config.integer("hidden_size", 0) or config.integer("vt_hidden_size", 0) or config.integer("embed_dim", 0)
-        layers = config.integer("num_hidden_layers", 0) or config.integer("depth", 0) or config.integer("vt_num_hidden_layers", 0)
-        inner = config.integer("intermediate_size", 0) or config.integer("vt_intermediate_size", 0) or 4 * hidden
-        total += layers * (4 * hidden * hidden + 2 * hidden * inner) + 4 * hidden * model.hidden_size
-    if total == 0 and any(word in model.name for word in _TOWER_WORDS):
-        return next(size for word, size in _TOWER_WORDS.items() if word in model.name)
-    return total

@@ -13,8 +13,9 @@ from barostat.core.units import ceil_div
 from barostat.kv.architecture import Architecture, Chunked, Full, Latent, Window
 from barostat.kv.build_specs import stages
 from barostat.kv.config_json import ConfigJson
-from barostat.kv.parameters import decoder_weights, embedding_weights, ties_embeddings, tower_weights
+from barostat.kv.parameters import decoder_weights, embedding_weights, ties_embeddings
 from barostat.kv.quantization import WeightFormat
+from barostat.kv.towers import splits_tower, tower_weights
 
 # vLLM pads the vocabulary to a multiple of this, and each rank takes an equal part. Source: vLLM 0.32.0, DEFAULT_VOCAB_PADDING_SIZE.
 _VOCAB_PADDING = 64
@@ -69,7 +70,7 @@ def weight_bytes(
         if last and not tied:
             parts["head"] = ceil_div(padded, tp) * form.bytes_of("head")
         if first and tower:
-            parts["tower"] = tower / tp * form.bytes_of("tower")
+            parts["tower"] = (tower / tp if splits_tower(model) else tower) * form.bytes_of("tower")
         total = int(sum(parts.values()))
         if not by_stage or total > max(by_stage):
             largest = {name: int(size) for name, size in parts.items()}

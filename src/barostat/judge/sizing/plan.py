@@ -128,6 +128,7 @@ def plan(request: PlanRequest) -> CapacityPlan:
     spent = footprint(
         model, sized.flags, form, capability, eager=sized.eager, constants=request.constants, stated_weights_bytes=_stated_weights(request),
         draft_bytes=_draft_bytes(request, sized, form), unified=_is_unified(request.card),
+        amd=request.card is not None and request.card.vendor == "AMD",
     )  # fmt: skip
     available, per_stage, source_note = _available(request, sized, total, spent)
     if source_note:
@@ -223,7 +224,7 @@ def _available(
         one = exact(
             "available KV memory", given, request.measured.source if request.measured and not request.available_kv_bytes else "as given"
         )
-        return one, [one] * stage_count, ""
+        return one, [exact(one.name, int(given + more), one.source) for more in _beside_first_stage(spent)], ""
     if pinned:
         one = exact("available KV memory", int(pinned), "--kv-cache-memory-bytes")
         return one, [one] * stage_count, "kv_cache_memory_bytes sets the pool: gpu_memory_utilization is ignored"
@@ -245,6 +246,12 @@ def _available(
     per_stage = available_bytes(total, sized.utilization, spent)
     worst = min(per_stage, key=lambda estimate: estimate.value)
     return worst, per_stage, ""
+
+
+def _beside_first_stage(spent: Footprint) -> list[float]:
+    """What each stage has left more than the first, whose memory it is that the engine logs."""
+    taken = [size + activated.value for size, activated in zip(spent.stage_weights, spent.stage_activations, strict=True)]
+    return [taken[0] - stage for stage in taken]
 
 
 def _measured_blocks(layout: Layout, measured: Measured, length: int) -> int | None:

@@ -1,0 +1,118 @@
+"""Towers of multimodal models: what they weigh, and what the engine takes while it profiles the largest image.
+
+    patches -> [ tower layer ] x depth -> merger -> encoder outputs, kept while the text model is profiled
+                 '- x before and after attention, norm, MLP in and out: alive at once
+
+Source: vLLM 0.32.0, GPUModelRunner.profile_run, MultiModalBudget, Qwen3_VisionTransformer, Qwen2_5_VisionTransformer, Gemma4's
+AutoModel tower; transformers 5, the towers' own configurations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barostat.kv.architecture import Architecture
+from barostat.kv.config_json import ConfigJson
+from barostat.kv.deployment import Deployment
+from barostat.kv.dtypes import item_bytes
+
+# Towers of multimodal architectures whose config.json lacks the tower's own part. Source: the published sizes of these towers.
+_TOWER_WORDS = {
+    "Qwen2VL": 670_000_000, "Qwen2_5_VL": 670_000_000, "Gemma3ForConditional": 420_000_000, "KimiVL": 430_000_000,
+    "Mistral3": 430_000_000, "Pixtral": 430_000_000, "Mllama": 860_000_000,
+}  # fmt: skip
+# Towers whose MLP has a gate, and those whose patches are merged by four into one token.
+_GATED = ("gemma4_vision", "qwen2_5_vl", "pixtral")
+_MERGING = ("qwen2_vl", "qwen2vl", "qwen2_5_vl", "qwen3")
+# Architectures whose tower is transformers' own: every rank holds all of it.
+_WHOLE_ON_EACH_RANK = ("Gemma4", "Gemma3n")
+
+# The most tokens that an image of these families comes to with their published processors: 12,845,056 pixels of 28 x 28, or 16,777,216 of
+# 32 x 32. Start-up logs say so, too.
+_IMAGE_TOKENS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class TowerProfile:
+    """One profiling run of the tower. `kept_bytes`: its outputs, while the text model runs."""
+
+    patches: int
+    peak_bytes: float
+    kept_bytes: float
+
+
+def _kind(config: ConfigJson, model: Architecture) -> str:
+    """The tower's own type, or the model's where it has none."""
+    return config.model_type or model.name.lower()
+
+
+def _merges(config: ConfigJson, model: Architecture) -> bool:
+    kind = _kind(config, model)
+    return kind.startswith(_MERGING) and "audio" not in kind
+
+
+def _widths(config: ConfigJson) -> tuple[int, int, int]:
+    """Width, inner width and depth of a tower."""
+    hidden = config.integer("embed_dim", 0) or config.integer("hidden_size", 0) or config.integer("vt_hidden_size", 0)
+    inner = config.integer("intermediate_size", 0) or config.integer("vt_intermediate_size", 0)
+    inner = inner or int(config.number("mlp_ratio", 4.0) * hidden)
+    layers = config.integer("num_hidden_layers", 0) or config.integer("depth", 0) or config.integer("vt_num_hidden_layers", 0)
+    return hidden, inner, layers
+
+
+def _mergers(config: ConfigJson) -> int:
+    return 1 + len(config.listed("deepstack_visual_indexes"))
+
+
+def _towers(model: Architecture) -> list[ConfigJson]:
+    """The configurations of the towers that the model's describes."""
+    found = ((name, model.config.get(name)) for name in ("vision_config", "audio_config"))
+    return [ConfigJson(tower, tower, name) for name, tower in found if isinstance(tower, dict)]
+
+
+def tower_weights(model: Architecture) -> int:
+    """Parameters of the vision or audio tower and its projector, where the config describes one."""
+    total = 0
+    for config in _towers(model):
+        hidden, inner, layers = _widths(config)
+        projections = 3 if _kind(config, model).startswith(_GATED) else 2
+        total += layers * (4 * hidden * hidden + projections * hidden * inner)
+        if _merges(config, model):
+            joined = 4 * hidden
+            total += _mergers(config) * (joined * joined + joined * model.hidden_size)
+        else:
+            total += 4 * hidden * model.hidden_size
+        total += (2 * config.integer("position_embedding_size", 10_240) * hidden) if config.model_type == "gemma4_vision" else 0
+    if total == 0 and any(word in model.name for word in _TOWER_WORDS):
+        return next(size for word, size in _TOWER_WORDS.items() if word in model.name)
+    return total
+
+
+def splits_tower(model: Architecture) -> bool:
+    """True where tensor-parallel ranks divide the tower."""
+    return not any(word in model.name for word in _WHOLE_ON_EACH_RANK)
+
+
+def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None:
+    """The profiling run of a tower that merges patches; None for other towers, and before there was one of this kind.
+
+    Alive at the widest place are a layer's input, the sum behind attention, its norm, and the MLP in and out of its activation; or in
+    attention queries and keys apart and rotated, values, and the output. Beside them pixels, and positions where they are learnt.
+    """
+    if flags.generation == "V0":
+        return None
+    for config in _towers(model):
+        hidden, inner, layers = _widths(config)
+        if not _merges(config, model) or not hidden or not layers:
+            continue
+        images = max(1, min(flags.max_num_batched_tokens // _IMAGE_TOKENS, flags.max_num_seqs))
+        patches = 4 * images * _IMAGE_TOKENS
+        copies = 3 if _kind(config, model).startswith(_GATED) else 2
+        mlp = 3 * hidden + copies * inner / flags.tp
+        attention = 2 * hidden + 8 * hidden / flags.tp
+        pixels = 6 * config.integer("patch_size", 14) ** 2
+        positions = hidden if config.has("num_position_embeddings") else 0
+        size = item_bytes(flags.dtype)
+        kept = images * _IMAGE_TOKENS * model.hidden_size * _mergers(config) * size
+        return TowerProfile(patches, patches * (max(mlp, attention) + pixels + positions) * size, float(kept))
+    return None

@@ -1,0 +1,76 @@
+"""Towers: what they weigh and what profiling them takes, against public start-up logs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barostat.catalog.models import find_model
+from barostat.core.units import GIB
+from barostat.core.version import parse_version
+from barostat.kv.deployment import Deployment
+from barostat.kv.memory import FITTED, activations
+from barostat.kv.quantization import weight_format
+from barostat.kv.read_architecture import read_architecture
+from barostat.kv.towers import tower_profile, tower_weights
+from barostat.kv.weights import weight_bytes
+
+
+def model(name: str, **vision: Any) -> Any:
+    found = find_model(name)
+    assert found is not None
+    config: dict[str, Any] = dict(found.config)
+    if vision:
+        config["vision_config"] = {**config["vision_config"], **vision}
+    return read_architecture(config, name)
+
+
+def flags(version: str = "0.22.0", **changes: Any) -> Deployment:
+    found = parse_version(version)
+    assert found is not None
+    return Deployment(version=found, max_model_len=8192, **{"max_num_batched_tokens": 8192, "max_num_seqs": 16, **changes})
+
+
+@pytest.mark.parametrize(("name", "gib"), [("google/gemma-4-26B-A4B", 48.5), ("google/gemma-4-31B-it", 58.9), ("Qwen/Qwen3.6-27B", 51.1)])
+def test_weights_with_a_tower_are_what_the_log_says(name: str, gib: float) -> None:
+    found = model(name)
+    form = weight_format(found.config, found.text, None, "bfloat16", name)
+    assert weight_bytes(found, form, 1, 1).largest / GIB == pytest.approx(gib, abs=0.06)
+
+
+def test_each_rank_holds_all_of_a_tower_that_is_not_vllms_own() -> None:
+    found = model("google/gemma-4-31B-it")
+    form = weight_format(found.config, found.text, None, "bfloat16")
+    one, two = (weight_bytes(found, form, tp, 1).by_component["tower"] for tp in (1, 2))
+    assert one == two == 2 * tower_weights(found)
+
+
+@pytest.mark.parametrize(
+    ("vision", "budget", "tp", "gib"),
+    [
+        ({}, 2048, 1, 1.80), ({}, 8192, 1, 1.80), ({"hidden_size": 1024, "intermediate_size": 4096}, 8192, 1, 1.62),
+        ({}, 8192, 2, 1.275), ({}, 65536, 1, 7.2),
+    ],
+)  # fmt: skip
+def test_the_largest_image_takes_what_logs_leave_for_it(vision: dict[str, int], budget: int, tp: int, gib: float) -> None:
+    """1.8 of the 27B on a GB10 (0.27.1) and of the 9B on an L40S (0.19.0), which has the same tower; 1.6 of the 4B's at 2,048 and 8,192
+    tokens (0.22.0)."""
+    profile = tower_profile(model("Qwen/Qwen3.6-27B", **vision), flags(max_num_batched_tokens=budget, tp=tp))
+    assert profile is not None
+    assert profile.peak_bytes / GIB == pytest.approx(gib, rel=0.05)
+
+
+def test_the_tower_decides_on_a_small_card_and_not_where_text_alone_is_served() -> None:
+    found = model("Qwen/Qwen3.6-27B")
+    small = flags(max_num_batched_tokens=2048)
+    seen, text = (activations(found, flags(max_num_batched_tokens=2048, text_only=only), FITTED) for only in (False, True))
+    assert "largest image" in seen.source
+    assert seen.value > 2 * text.value
+    assert activations(found, small, FITTED, first=False).value == text.value
+
+
+def test_towers_of_other_kinds_have_no_profile_of_their_own() -> None:
+    assert tower_profile(model("google/gemma-4-31B-it"), flags()) is None
+    assert tower_profile(model("Qwen/Qwen3-8B"), flags()) is None
+    assert tower_profile(model("Qwen/Qwen3.6-27B"), flags("0.10.0", generation="V0")) is None
