@@ -67,6 +67,8 @@ FITTED = MemoryModel()
 # Versions from which tensor-parallel ranks of linked cards keep an all-reduce workspace of about 2 GiB, and from which the newer runner
 # profiles the sampler with the parameters that requests may have.
 _WORKSPACE_SINCE = "0.13.0"
+# One GPU alone logs 0.14 GiB of non-torch memory with 0.11.0, 0.13 with 0.17.0, and 0.25 with 0.19.0 and later.
+_MORE_CONTEXT_SINCE = "0.18.0"
 _V2_PROFILES_SAMPLING_SINCE = "0.33.0"
 # Logs of 0.25.1 and 0.26.0 with drafts have the sampler's peak twice, those of 0.20 once.
 _DRAFTS_SAMPLED_SINCE = "0.25.0"
@@ -245,8 +247,9 @@ def non_torch(flags: Deployment, capability: float, constants: MemoryModel, *, u
     """
     if unified:
         return Estimate("non-torch", constants.host_growth_bytes, 0.2 * GIB, 6 * GIB, "context, and what the host's processes come to take")
-    if flags.version.before("0.12.0"):
-        return Estimate("non-torch", constants.early_bytes, 0.02 * GIB, 0.6 * GIB, "small in versions before 0.12")
+    alone = flags.tp == 1 and flags.pp == 1
+    if flags.version.before(_MORE_CONTEXT_SINCE if alone else "0.12.0"):
+        return Estimate("non-torch", constants.early_bytes, 0.02 * GIB, 0.6 * GIB, f"small in versions before {_MORE_CONTEXT_SINCE}")
     if flags.tp > 1 and 9.0 <= capability < 11.0 and flags.version.at_least(_WORKSPACE_SINCE):
         return Estimate("non-torch", constants.linked_bytes, 0.5 * GIB, 2.8 * GIB, "NCCL and all-reduce workspaces of linked GPUs")
     if flags.tp > 1:

@@ -56,9 +56,9 @@ def test_a_service_level_without_a_load_is_refused(capsys: pytest.CaptureFixture
 def test_a_comparison_says_what_is_short_and_what_an_hour_costs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "meta-llama/Llama-3.1-70B-Instruct", "--compare", "H100,L40S --tp 4", "--price", "H100=2.5"]) == 1
     told = capsys.readouterr().out
-    assert "61.8 short" in told
+    assert "62.2 short" in told
     assert "2.50" in told
-    assert "-61.8" not in told
+    assert "-62.2" not in told
 
 
 def test_fp8_kv_on_a_card_that_converts_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
