@@ -19,10 +19,10 @@ from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.estimate import Estimate, within
-from barostat.kv.graphs import capture_sizes, charged_bytes, counts_graphs, recorded_graphs
+from barostat.kv.profiled.graphs import capture_sizes, charged_bytes, counts_graphs, recorded_graphs
+from barostat.kv.profiled.towers import tower_profile
 from barostat.kv.quantization import WeightFormat
 from barostat.kv.searched_layers import searched_width
-from barostat.kv.towers import tower_profile
 from barostat.kv.weights import weight_bytes
 
 

@@ -14,8 +14,8 @@ from barostat.kv.architecture import Architecture, Chunked, Full, Latent, Window
 from barostat.kv.build_specs import stages
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.parameters import decoder_weights, embedding_weights, ties_embeddings
+from barostat.kv.profiled.towers import splits_tower, tower_weights
 from barostat.kv.quantization import WeightFormat
-from barostat.kv.towers import splits_tower, tower_weights
 
 # vLLM pads the vocabulary to a multiple of this, and each rank takes an equal part. Source: vLLM 0.32.0, DEFAULT_VOCAB_PADDING_SIZE.
 _VOCAB_PADDING = 64

@@ -10,7 +10,7 @@ from barostat.catalog.models import find_model
 from barostat.core.units import GIB
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
-from barostat.kv.graphs import attends_with_flashinfer, charged_bytes, counts_graphs, recorded_graphs
+from barostat.kv.profiled.graphs import attends_with_flashinfer, charged_bytes, counts_graphs, recorded_graphs
 from barostat.kv.read_architecture import read_architecture
 
 

@@ -11,9 +11,9 @@ from barostat.core.units import GIB
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
 from barostat.kv.memory import FITTED, activations
+from barostat.kv.profiled.towers import tower_profile, tower_weights
 from barostat.kv.quantization import weight_format
 from barostat.kv.read_architecture import read_architecture
-from barostat.kv.towers import tower_profile, tower_weights
 from barostat.kv.weights import weight_bytes
 
 
