@@ -28,6 +28,11 @@ class EngineVersion:
         """True if this version is older than `text`."""
         return not self.at_least(text)
 
+    def beyond(self, text: str) -> bool:
+        """True if this version is of a later minor than `text`: more than its patches."""
+        other = parse_version(text)
+        return other is not None and self.release[:2] > other.release[:2]
+
     def __str__(self) -> str:
         return self.text or ".".join(map(str, self.release))
 

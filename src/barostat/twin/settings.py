@@ -175,8 +175,8 @@ class Settings:
 
 def newer_than_read(version: str) -> str:
     """A sentence where the version is of a later minor than the newest whose decisions are known; else empty."""
-    known, newest = parse_version(version), parse_version(NEWEST)
-    if known is None or newest is None or known.release[:2] <= newest.release[:2]:
+    known = parse_version(version)
+    if known is None or not known.beyond(NEWEST):
         return ""
     return f"vLLM {known} is newer than {NEWEST}, the newest whose scheduler is known here: it is taken to decide as {NEWEST} does"
 

@@ -58,6 +58,11 @@ def without_shapes(text: str, instead: str) -> str:
     return _SHAPE.sub(instead, text) if any(start in text for start in _STARTS) else text
 
 
+def is_issued(word: str) -> bool:
+    """True if the whole word has the shape of an issuer's keys, and is as random as they are."""
+    return _SHAPE.fullmatch(word) is not None and entropy_bits(word) >= RANDOM_BITS
+
+
 def looks_like_a_key(word: str, *, quoted: bool = False) -> bool:
     """True if a word that stands where a key is named looks like one: mixed and random, or quoted; hashes, ids and words do not."""
     if len(word) < (3 if quoted else SHORTEST) or " " in word.strip() or _HARMLESS.fullmatch(word):

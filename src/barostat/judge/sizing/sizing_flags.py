@@ -51,7 +51,7 @@ def deployment_of(
     """
     _refuse_impossible(config)
     notes: list[str] = []
-    if not version.before(NEWEST_KNOWN) and version.release > (0, 33, 99):
+    if version.beyond(NEWEST_KNOWN):
         notes.append(f"vLLM {version} is newer than {NEWEST_KNOWN}, the newest this planner knows: planned as {NEWEST_KNOWN}")
     length, auto = _length(model, config, notes)
     dtype = _dtype(model, config)

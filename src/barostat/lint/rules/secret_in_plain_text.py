@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from barostat.core.redaction.key_shapes import is_issued
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
 
@@ -29,7 +30,6 @@ _NOT_ONE = re.compile(
     r"[<>{}$*]|your|example|change|placeholder|dummy|empty|none|null|xxx|token-abc|replace|todo|fake|test|sample|\.\.\.|redacted|insert|^/",
     re.I,
 )
-_SHAPES = re.compile(r"^(?:hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{12,}|AKIA[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{20,}|nvapi-[\w-]{20,})$")
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -44,16 +44,14 @@ def _of(engine: Engine) -> Iterator[Found]:
         yield Found(key.place, "an API key stands in the command: it is in the repository and in every `kubectl get pod -o yaml`",
                     "VLLM_API_KEY from a Secret")  # fmt: skip
     for name, given in engine.env.items():
-        if (_NAMES.search(name) and _is_secret(given.text)) or _SHAPES.match(given.text):
+        if (_NAMES.search(name) and _is_secret(given.text)) or (is_issued(given.text) and _is_secret(given.text)):
             yield Found(given.place, f"{name} stands here in plain text", "valueFrom.secretKeyRef, and a new secret")
 
 
 def _is_secret(text: str) -> bool:
-    """True for what is random enough to be one: long, mixed, and no placeholder."""
-    if _SHAPES.match(text):
-        return True
-    mixed = any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
-    return len(text) >= 12 and mixed and " " not in text and not _NOT_ONE.search(text)
+    """True for what is random enough to be one: an issuer's, or long and mixed; and no placeholder."""
+    mixed = len(text) >= 12 and any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
+    return (mixed or is_issued(text)) and " " not in text and not _NOT_ONE.search(text)
 
 
 RULE = Rule("secret-in-plain-text", "a secret in the manifest", judge, "error")
