@@ -108,12 +108,16 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Document:
-    """One file. `problem`: why it could not be read, with the place in front; `roots` then holds what was read before."""
+    """One file. `problem`: why it could not be read, with the place in front; `roots` then holds what was read before.
+
+    `is_template`: that is why, something has to render it first.
+    """
 
     file: str
     text: str
     roots: list[Node] = field(default_factory=list)
     problem: str = ""
+    is_template: bool = False
     _lines: list[int] = field(default_factory=list)
     _known: dict[int, Sequence[int]] = field(default_factory=dict)
 

@@ -80,7 +80,7 @@ def _take(found: Gathered, document: Document, *, asked: bool) -> None:
         found.documents.append(document)
         return
     about_us = any(word in document.text.lower() for word in _OURS)
-    if asked or (about_us and "is a template" not in document.problem):
+    if asked or (about_us and not document.is_template):
         found.unreadable.append(document.problem)
         if document.roots:
             found.documents.append(document)
@@ -131,7 +131,9 @@ def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> N
         if not _small(file) and not _mentions(file, (*_OURS, *_WATCHING)):
             found.files += 1  # a large file with none of our words in it: a CRD, a dashboard
             continue
-        _take(found, read_file(file), asked=False)
+        document = read_file(file)
+        if not (document.is_template and any(chart in file.parents for chart in charts)):  # the chart's own: rendered with it, or so said
+            _take(found, document, asked=False)
 
 
 def _closure(overlay: Path) -> set[Path]:
@@ -154,6 +156,8 @@ def _rendered(found: Gathered, made: Rendered, folder: Path) -> bool:
     if made.why:
         found.notes.append(f"not rendered: {folder}: {made.why}")
         return False
+    if made.without:
+        found.notes.append(f"rendered without {made.without}: {folder}: not in its charts folder (helm dependency build)")
     found.files += 1
     if made.document.problem:
         found.unreadable.append(made.document.problem)

@@ -12,10 +12,12 @@ from barostat.lint.document import Document, Place
 YAML_ENDINGS = (".yaml", ".yml", ".json")
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 TEXT_ENDINGS = (".service", ".sh", ".bash", ".container")
-_TEMPLATE = re.compile(r"\{\{-?\s*(?:\.|include|if|range|with|end|template|toYaml|define|\$|tpl|/\*)")
+_TEMPLATE = re.compile(r"(?<!\$)\{\{-?\s*(?:\.|include|if|range|with|end|template|toYaml|define|\$|tpl|/\*)")
 _OF_ALERTS = re.compile(r"\{\{-?\s*(?:\w+\s+)*\$(?:labels|value|externalLabels|externalURL)\b")
 """What Prometheus fills in itself, in the words of an alert."""
-_OF_HELM = re.compile(r"\{\{-?[^}]*(?:\.(?:Values|Release|Chart|Files|Capabilities|Template)\b|\b(?:include|tpl|define|toYaml|template)\s)")
+_OF_HELM = re.compile(
+    r"\{\{-?[^}]*(?:(?<![\w.])\.(?:Values|Release|Chart|Files|Capabilities|Template)\b|\b(?:include|tpl|define|toYaml|template)\s)"
+)
 _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said>.*)$")
 
 
@@ -33,12 +35,19 @@ def document_of(text: str, file: str) -> Document:
     if ending in TEXT_ENDINGS or (ending not in YAML_ENDINGS and _is_command(text)):
         return plain_text(text, file)
     if is_template(text):
+        if _OF_HELM.search(text) is None and not (whole := read_yaml(text, file)).problem and _is_whole(whole):
+            return whole  # KServe fills in such text itself, within strings
         if Path(file).name.lower().startswith("values") and not (values := read_yaml(text, file)).problem and not _has_kind(values):
             return values  # Helm renders no values: what looks like a template there is text in a value or a comment
-        found = Document(file, text)
+        found = Document(file, text, is_template=True)
         found.problem = f"{file}: is a template: give the chart's folder (helm renders it), or the rendered output"
         return found
     return read_yaml(text, file)
+
+
+def _is_whole(document: Document) -> bool:
+    """True if no `{{...}}` stands outside of a string: there it reads as a key that is a mapping."""
+    return all("" not in node.entries for root in document.roots for node in root.walk())
 
 
 def _has_kind(document: Document) -> bool:

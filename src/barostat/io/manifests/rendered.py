@@ -1,9 +1,9 @@
 """Charts and overlays rendered with their own tool, and each place of the output traced back to the file that a person edits.
 
 `helm template` and `kustomize build` (or `kubectl kustomize`) run with a time limit, without a cluster, in the folder's own place.
-A value of the output is looked for at the same key in the sources: values first, then the template or patch that it came from; of several
-the one whose way there is the most alike. Where several could be meant, the file alone is named, at its first line. An image that a
-kustomization puts in is traced to its tag there.
+A value of the output is looked for in the sources (`origins`): values first, then the template or patch that it came from. Where nothing
+there says the same, or several could be meant, the nearest key above it is named, and that it stands so in the output alone. An image that
+a kustomization or two values put together is traced to its tag there.
 """
 
 from __future__ import annotations
@@ -15,46 +15,78 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from barostat.io.manifests.origins import Way, in_template, in_tree, tag_of, way_to
 from barostat.io.manifests.read import KUSTOMIZATIONS
 from barostat.io.manifests.yaml_tree import read_yaml
 from barostat.lint.document import Document, Node, Place
 
 TIME_LIMIT_S = 60.0
+_MISSING = re.compile(r"missing in charts/ directory: (.+)$")
+_DEPENDENCIES = re.compile(r"^dependencies:[^\n]*\n(?:(?:[ \t#-][^\n]*)?\n)*", re.MULTILINE)
 _SOURCE = re.compile(r"^# Source: [^/\n]+/(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A place that a person edits. `of`: the object of the output, where what was found stands there alone and the place is only near."""
+
+    place: Place
+    of: str = ""
 
 
 @dataclass(slots=True)
 class Rendered:
-    """The output, or `why` there is none. `sources`: the files that it is made of, those that decide first."""
+    """The output, or `why` there is none. `sources`: the files that it is made of, those that decide first; `without`: charts that were
+    not there to render."""
 
     document: Document
     folder: Path
     why: str = ""
     sources: list[Document] = field(default_factory=list)
     kustomizations: list[Document] = field(default_factory=list)
+    without: str = ""
 
-    def traced(self, place: Place) -> Place:
+    def traced(self, place: Place) -> Traced:
         """Where a person edits what stands at that place of the output; without offsets: nothing there is edited by us."""
         root = next((one for one in self.document.roots if one.start <= place.start <= one.end), None)
-        found = _scalar_at(root, place) if root is not None else None
+        way = way_to(root, place) if root is not None else None
         named: Place | None = None
-        for source in self.sources:
+        for source in self.sources if root is not None else ():
             for other in source.roots:
                 if root is None or not _made_of(root, other):
                     continue
-                if found is not None and (hit := _alike(other, *found)) is not None:
-                    return Place(source.file, hit.line, hit.column)
+                hit = in_tree(other, way) if way is not None else None
+                if hit is None and way is not None and way.keys[-1:] == ("image",) and other.get("kind") is None:
+                    hit = tag_of(other, way.text or "", root.word("metadata", "name"))
+                if hit is not None:
+                    return Traced(Place(source.file, hit.line, hit.column))
                 if other.get("kind") is not None:
                     at = other.get("metadata", "name") or other
                     named = named or Place(source.file, at.line, at.column)
-        if found is not None and found[0][-1:] == ("image",) and (tag := self._tag(found[1])) is not None:
-            return tag
-        above = [match for match in _SOURCE.finditer(self.document.text) if match.start() <= max(0, place.start)]
-        if above:
-            return Place(str(self.folder / above[-1][1].strip()), 1, 1)
+        if way is not None and way.keys[-1:] == ("image",) and (tag := self._tag(way.text or "")) is not None:
+            return Traced(tag)
+        if root is not None and (found := self._in_template(place, way)) is not None:
+            return found
         file = next((name for name in KUSTOMIZATIONS if (self.folder / name).is_file()), "")
-        return named or Place(str(self.folder / file) if file else str(self.folder), 1, 1)
+        return Traced(named or Place(str(self.folder / file) if file else str(self.folder), 1, 1), _what(root))
+
+    def _in_template(self, place: Place, way: Way | None) -> Traced | None:
+        """The place in the template that the output names above it, or in one of the chart's helpers."""
+        above = [match for match in _SOURCE.finditer(self.document.text) if match.start() <= max(0, place.start)]
+        if not above:
+            return None
+        template = self.folder / above[-1][1].strip()
+        root = next((one for one in self.document.roots if one.start <= place.start <= one.end), None)
+        second: Traced | None = None
+        for file in [template, *sorted(self.folder.glob("templates/**/*.tpl"))] if way is not None else ():
+            hit = in_template(file.read_text(encoding="utf-8", errors="replace"), way) if way is not None and file.is_file() else None
+            if hit is not None and hit[2]:
+                return Traced(Place(str(file), hit[0], hit[1]))
+            if hit is not None and file == template:
+                second = Traced(Place(str(file), hit[0], hit[1]), _what(root))
+        return second or Traced(Place(str(template), 1, 1), _what(root))
 
     def _tag(self, image: str) -> Place | None:
         """Where a kustomization of ours gives that image its tag."""
@@ -68,11 +100,27 @@ class Rendered:
 
 
 def render_chart(folder: Path) -> Rendered:
-    """The chart with its own values."""
+    """The chart with its own values; without the charts that it depends on where those were not fetched."""
     output, why = _run(["helm", "template", "check", "."], folder, "helm")
+    missing = match[1].strip() if (match := _MISSING.search(why)) is not None else ""
+    if missing:
+        with TemporaryDirectory(prefix="barostat-") as made:
+            output, still = _run(["helm", "template", "check", "."], _without_dependencies(folder, Path(made)), "helm")
+        missing, why = ("", why) if still else (missing, "")
     document = read_yaml(output, f"{folder} (rendered)")
-    values = [read_yaml(path.read_text(encoding="utf-8", errors="replace"), str(path)) for path in sorted(folder.glob("values*.yaml"))]
-    return Rendered(document, folder, why, values)
+    values = folder / "values.yaml"
+    sources = [read_yaml(values.read_text(encoding="utf-8", errors="replace"), str(values))] if values.is_file() else []
+    return Rendered(document, folder, why, sources, without=missing)
+
+
+def _without_dependencies(folder: Path, beside: Path) -> Path:
+    """A chart of links to that one's files, whose Chart.yaml asks for no others."""
+    for file in folder.iterdir():
+        if file.name not in ("Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"):
+            (beside / file.name).symlink_to(file.resolve())
+    text = (folder / "Chart.yaml").read_text(encoding="utf-8", errors="replace")
+    (beside / "Chart.yaml").write_text(_DEPENDENCIES.sub("", text), encoding="utf-8")
+    return beside
 
 
 def render_overlay(folder: Path) -> Rendered:
@@ -141,7 +189,8 @@ def _run(command: list[str], folder: Path, tool: str) -> tuple[str, str]:
     except OSError as error:
         return "", f"{tool} could not be run: {error.strerror}"
     if done.returncode:
-        said = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
+        lines = [line for line in reversed(done.stderr.splitlines()) if line.strip()]
+        said = next((line for line in lines if line.startswith("Error:")), lines[0] if lines else "no reason given")
         return "", f"{tool} says: {said.strip()[:300]}"
     return done.stdout, ""
 
@@ -172,33 +221,6 @@ def _made_of(root: Node, source: Node) -> bool:
     return source.word("kind") == root.word("kind") and bool(other) and other in name
 
 
-_Route = tuple[str, ...]
-
-
-def _scalar_at(root: Node, place: Place) -> tuple[_Route, str] | None:
-    """The keys down to the scalar at that place, and its text."""
-    stack: list[tuple[_Route, Node]] = [((), root)]
-    while stack:
-        route, node = stack.pop()
-        if node.kind == "scalar":
-            if node.start <= place.start < max(node.end, node.start + 1):
-                return route, node.text
-            continue
-        stack += [(route, item) for item in node.items] + [((*route, key), item) for key, item in node.entries.items()]
-    return None
-
-
-def _alike(source: Node, route: _Route, text: str) -> Node | None:
-    """The scalar of that text under that key; of several the one whose keys before it are alike for longest, None where two are."""
-    hits: list[tuple[int, Node]] = []
-    stack: list[tuple[_Route, Node]] = [((), source)]
-    while stack:
-        at, node = stack.pop()
-        if node.kind != "scalar":
-            stack += [(at, item) for item in node.items] + [((*at, key), item) for key, item in node.entries.items()]
-        elif node.text == text and at[-1:] == route[-1:]:
-            shorter = min(len(at), len(route))
-            hits.append((next((back for back in range(shorter) if at[-1 - back] != route[-1 - back]), shorter), node))
-    best = max((shared for shared, _ in hits), default=0)
-    of_them = [node for shared, node in hits if shared == best]
-    return of_them[0] if len(of_them) == 1 else None
+def _what(root: Node | None) -> str:
+    """The object's kind and name."""
+    return f"{root.word('kind')} {root.word('metadata', 'name')}".strip() if root is not None else ""

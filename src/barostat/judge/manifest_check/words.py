@@ -87,7 +87,7 @@ def _command(
             continue
         known[id(setting)] = _argument(document, setting, tuple(place(word) for word in setting.words))
     last = {setting.name: known[id(setting)] for setting in line.occurrences if id(setting) in known}
-    complete = not any("$" in word for word in line.positional)
+    complete = not any("$" in word for word in line.positional) and not any("{{" in node.text for node in nodes)
     return Command(last, tuple(known.values()), _model(document, line, last, nodes), stuck, unset, dict(line.env), complete, shell)
 
 

@@ -51,7 +51,7 @@ def test_a_chart_is_rendered_and_traced_to_its_values_and_templates(tmp_path: Pa
     found = gather([str(tmp_path / "llm")])
     assert found.unreadable == []
     places = {
-        one.rule: found.origins[one.place.file].traced(one.place)
+        one.rule: found.origins[one.place.file].traced(one.place).place
         for one in check(found.documents).findings
         if one.place.file in found.origins
     }
@@ -91,7 +91,7 @@ def test_an_overlay_is_rendered_and_traced_to_the_patch(tmp_path: Path) -> None:
     found = gather([str(tmp_path)])
     (one,) = check(found.documents).findings
     assert one.rule == "floating-tag"
-    place = found.origins[one.place.file].traced(one.place)
+    place = found.origins[one.place.file].traced(one.place).place
     assert (place.file, place.line) == (str(tmp_path / "prod" / "tag.yaml"), 7)
 
 
@@ -103,7 +103,7 @@ def test_a_value_that_stands_twice_is_traced_by_the_way_to_it_and_an_image_to_it
     images = "images:\n- name: engine\n  newName: vllm/vllm-openai\n  newTag: latest\n"
     (tmp_path / "kustomization.yaml").write_text("resources: [pod.yaml]\n" + images)
     found = gather([str(tmp_path)])
-    places = {one.rule: found.origins[one.place.file].traced(one.place) for one in check(found.documents).findings}
+    places = {one.rule: found.origins[one.place.file].traced(one.place).place for one in check(found.documents).findings}
     assert {rule: (Path(place.file).name, place.line) for rule, place in places.items()} == {
         "cpu-limit-starves": ("pod.yaml", 14),
         "floating-tag": ("kustomization.yaml", 5),
@@ -128,3 +128,35 @@ def test_overlays_that_name_themselves_or_each_other_have_an_end(tmp_path: Path,
     found = render_overlay(one)
     assert [Path(source.file).parent.name for source in found.sources] == ["one", "other"]
     assert [Path(own.file).parent.name for own in found.kustomizations] == ["one", "other"]
+
+
+def test_a_chart_whose_dependencies_were_not_fetched_is_rendered_without_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in refuses as helm 3.18 does; what the chart is made of stays as it was."""
+    _chart(tmp_path / "llm")
+    meta = "apiVersion: v2\nname: llm\ndependencies:\n- name: redis\n\n  version: 1.0.0\n# ours\nversion: 0.1.0\n"
+    (tmp_path / "llm" / "Chart.yaml").write_text(meta)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    refusal = "Error: An error occurred while checking for chart dependencies: found in Chart.yaml, but missing in charts/ directory: redis"
+    body = f'grep -q redis Chart.yaml && {{ echo "{refusal}" >&2; echo "Use --debug" >&2; exit 1; }}\n'
+    body += 'grep -q "^version: 0.1.0" Chart.yaml || exit 1\n'
+    body += 'echo "# Source: llm/templates/pod.yaml"; cat templates/pod.yaml\n'
+    (tools / "helm").write_text(f"#!/bin/sh\n{body}")
+    (tools / "helm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    found = gather([str(tmp_path / "llm")])
+    assert found.notes == [f"rendered without redis: {tmp_path / 'llm'}: not in its charts folder (helm dependency build)"]
+    assert any(document.file.endswith("(rendered)") for document in found.documents)
+    assert (tmp_path / "llm" / "Chart.yaml").read_text() == meta
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (tools / "helm").write_text(f'#!/bin/sh\necho "{refusal}" >&2; echo "Use --debug" >&2; exit 1\n')
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    assert gather([str(tmp_path / "llm")]).notes == [f"not rendered: {tmp_path / 'llm'}: helm says: {refusal}"]
+
+
+def test_templates_of_a_chart_beside_its_templates_folder_are_not_complained_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _chart(tmp_path / "llm")
+    (tmp_path / "llm" / "files").mkdir()
+    (tmp_path / "llm" / "files" / "patch.yaml").write_text(POD.format(share="0.9").replace("v0.32.0", "{{ .Values.tag }}"))
+    assert gather([str(tmp_path / "llm")]).notes == [f"not rendered: {tmp_path / 'llm'}: helm is not there"]

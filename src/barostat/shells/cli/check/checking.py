@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -54,7 +55,7 @@ def judged(arguments: argparse.Namespace) -> tuple[Gathered, Checked]:
 def asked(arguments: argparse.Namespace) -> CheckReport:
     """The report that these arguments ask for. Errors: InputError for a path that is not there or no revision."""
     gathered, checked, drifted, alone = (*judged(arguments), [], []) if not arguments.live else _beside_live(arguments)
-    found = [_traced(one, gathered) for one in [*checked.findings, *drifted]]
+    found = _as_edited([*checked.findings, *drifted], gathered)
     notes = [*gathered.notes, *alone]
     if arguments.since:
         found, left_out = _since(found, arguments.since, arguments.paths)
@@ -92,10 +93,28 @@ def _beside_live(arguments: argparse.Namespace) -> tuple[Gathered, Checked, list
     return gathered, checked, drifted, alone
 
 
+def _as_edited(found: list[Finding], gathered: Gathered) -> list[Finding]:
+    """Each finding where a person edits, once: what a chart's values show by themselves is not told again of what they render to."""
+    told = Counter((one.place.file, one.rule, one.message) for one in found if one.place.file not in gathered.origins)
+    left = []
+    for one in found:
+        origin = gathered.origins.get(one.place.file)
+        known = (str(origin.folder / "values.yaml"), one.rule, one.message) if origin is not None else None
+        if known is not None and told[known]:
+            told[known] -= 1
+        else:
+            left.append(_traced(one, gathered))
+    return left
+
+
 def _traced(finding: Finding, gathered: Gathered) -> Finding:
-    """The finding where a person edits: of a rendered document the place in its sources, with no edits."""
+    """The finding where a person edits: of a rendered document the place in its sources, with no edits; said where that is only near."""
     origin = gathered.origins.get(finding.place.file)
-    return finding if origin is None else replace(finding, place=origin.traced(finding.place), edits=())
+    if origin is None:
+        return finding
+    traced = origin.traced(finding.place)
+    near = f" (as rendered, in {traced.of})" if traced.of else ""
+    return replace(finding, place=traced.place, message=finding.message + near, edits=())
 
 
 def _since(found: list[Finding], ref: str, paths: list[str]) -> tuple[list[Finding], int]:
