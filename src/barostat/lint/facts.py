@@ -150,7 +150,8 @@ class Engine:
     `place`: where it is declared. `version`: what the image or the values say. `floating`: the tag moves, or there is none.
     `complete`: all of its command line was seen, so that what is missing is missing. `env_complete`: so for its variables.
     `stuck`: elements that hold an argument and its value together. `unset`: references in arguments that nothing tells.
-    `card_hint`: what the pod's placement says of the card.
+    `card_hint`: what the pod's placement says of the card. `stretch`: which part of a script starts it; those of another part may be
+    stopped before, or never be started (another function).
     """
 
     name: str
@@ -177,6 +178,7 @@ class Engine:
     is_cpu: bool = False
     multi_node: bool = False
     card_hint: str = ""
+    stretch: int = 0
 
     def number(self, name: str) -> float | None:
         """The argument as a number, or None."""

@@ -30,7 +30,8 @@ def engines_of_values(document: Document, root: Node) -> Iterator[Engine]:
     if root.get("kind") is not None or root.get("apiVersion") is not None:
         return
     for item in root.maps_at("servingEngineSpec", "modelSpec"):
-        yield _model_spec(document, item)
+        if item.word("enabled").lower() != "false":  # an example in the chart's own values
+            yield _model_spec(document, item)
     uri = root.get("modelArtifacts", "uri")
     for role in ("decode", "prefill"):
         for container in root.maps_at(role, "containers"):

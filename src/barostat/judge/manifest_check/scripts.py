@@ -6,6 +6,7 @@ Source: compose-spec (command, environment, ipc, shm_size, deploy.resources, gpu
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from barostat.engines.vllm.command_line.shell_words import Word, split_words
@@ -20,6 +21,12 @@ _ASSIGNMENT = re.compile(r"^(?:export\s+)?([A-Za-z_]\w*)=(.*)$", re.DOTALL)
 _UNIT_LINE = re.compile(r"^(ExecStart|Environment)[ \t]*=[ \t]*", re.MULTILINE)
 LONGEST_SCRIPT = 500_000
 _CONTAINER = re.compile(r"\b(?:docker|podman|nerdctl)\b[^|;&]*\b(?:run|create)\b[^|;&]*vllm")
+_STRETCH = re.compile(
+    r"^[ \t]*(?:function[ \t]+)?[\w-]+[ \t]*\(\)[ \t]*\{?[ \t]*$|^\}|^[ \t]*(?:sudo[ \t]+)?(?:kill|pkill|killall)\b"
+    r"|^[ \t]*wait[ \t]*(?:[$\d\"#].*)?$|^[ \t]*(?:docker|podman|nerdctl)[ \t]+(?:stop|kill|rm)\b",
+    re.MULTILINE,
+)
+"""Where what was started before may have ended: a function begins or ends, something is killed or waited for."""
 _DOCKER = re.compile(r"^(?:docker|podman|nerdctl)$")
 
 
@@ -29,6 +36,7 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
         return
     words, _ = split_words(node.text, {})
     env: dict[str, str] = {}
+    stretches = [match.start() for match in _STRETCH.finditer(node.text)]
     for command in _commands(words):
         texts = [word.text for word in command]
         joined = " ".join(texts)
@@ -72,6 +80,7 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
             complete=line.complete and "config" not in line.arguments,
             is_cpu="VLLM_CPU_KVCACHE_SPACE" in env or bool(facts and facts.is_cpu),
             multi_node="ray" in node.text,
+            stretch=bisect_left(stretches, start),
         )
 
 

@@ -2,6 +2,8 @@
 
 Meaning: until a startup probe succeeds the liveness probe does not run; without one it runs at once. A container is killed after
 initialDelaySeconds and failureThreshold times periodSeconds. Loading takes the time to read the weights, to compile and to capture graphs.
+How long that usually is, is an estimate (half a GB/s, and 90 s for the rest) that disks miss by a factor of two either way: a probe that
+gives up within a quarter of it is a note for who asks for everything.
 Impact: the container is killed while it loads, for ever.
 
 Bad:
@@ -32,6 +34,8 @@ from barostat.lint.rule import Found, Rule
 
 _BILLIONS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)[bB](?![A-Za-z])")
 LEAST_S, USUAL_S = 40.0, 90.0
+CLOSE = 0.75
+"""A patience of this much of the usual time is within what the estimate can be off."""
 FASTEST_BYTES_PER_S, USUAL_BYTES_PER_S = 3e9, 0.5e9
 
 
@@ -56,13 +60,15 @@ def _found(probe: Probe, kind: str, least: float, usual: float, weights: float) 
     threshold = max(30, int(2 * usual / probe.period_s) + 1)
     fix = f"failureThreshold: {threshold}" if kind == "startup" else f"a startupProbe with failureThreshold: {threshold}"
     place = probe.failures_place if kind == "startup" and probe.failures_place is not None else None
+    close = not cannot and probe.patience_s >= CLOSE * usual
     return Found(
         probe.place,
         f"the {kind} probe gives up {probe.patience_s:.0f} s after the start: {size} {effect}",
         fix,
         changed(place, str(threshold)) if place is not None else (),
-        severity=None if cannot else "warning",
-        confidence=None if cannot else "medium",
+        severity=None if cannot else "note" if close else "warning",
+        confidence=None if cannot else "low" if close else "medium",
+        persona="pedant" if close else None,
     )
 
 

@@ -30,9 +30,10 @@ from barostat.lint.rule import Found, Rule
 def judge(scene: Scene) -> Iterator[Found]:
     """Every set of engines that name the same card and want more than all of it.
 
-    In a pod the number is among the pod's own cards, and a chart's values make a pod for each: there it says nothing.
+    In a pod the number is among the pod's own cards, and a chart's values make a pod for each: there it says nothing. Of a script those
+    count together that one stretch of it starts, each on a port of its own: two on one port run one after the other.
     """
-    on_card: dict[tuple[str, str], list[Engine]] = defaultdict(list)
+    on_card: dict[tuple[str, int, str], list[Engine]] = defaultdict(list)
     for engine in scene.engines:
         named = engine.env.get("CUDA_VISIBLE_DEVICES") or engine.env.get("NVIDIA_VISIBLE_DEVICES")
         devices = (
@@ -44,9 +45,9 @@ def judge(scene: Scene) -> Iterator[Found]:
         )
         named_one_by_one = devices and devices not in ("all", "none", "void") and "$" not in devices
         for device in devices.split(",") if named_one_by_one else ():
-            on_card[engine.place.file, device.strip()].append(engine)
-    for (_, device), engines in on_card.items():
-        if len(engines) < 2 or any(engine.has("kv_cache_memory_bytes") for engine in engines):
+            on_card[engine.place.file, engine.stretch, device.strip()].append(engine)
+    for (_, _, device), engines in on_card.items():
+        if len(engines) < 2 or _on_one_port(engines) or any(engine.has("kv_cache_memory_bytes") for engine in engines):
             continue
         shares = [engine.number("gpu_memory_utilization") or _unstated(engine) for engine in engines]
         if sum(shares) > 1.0:
@@ -57,6 +58,12 @@ def judge(scene: Scene) -> Iterator[Found]:
                 f"{len(engines)} engines on card {device} want {sum(shares):.0%} of its memory together: the last one does not start",
                 "shares that add up to 0.95, or a card each",
             )
+
+
+def _on_one_port(engines: list[Engine]) -> bool:
+    """True if two of them say the same port outside a container: they cannot run at the same time."""
+    ports = [given.text for engine in engines if engine.image is None and (given := engine.arguments.get("port")) is not None]
+    return len(set(ports)) < len(ports)
 
 
 def _unstated(engine: Engine) -> float:
