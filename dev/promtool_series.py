@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +87,10 @@ def _runs(values: Sequence[float]) -> Iterable[str]:
     place = 0
     while place < len(values):
         end = place
-        while end + 1 < len(values) and (values[end + 1] == values[place] or (values[place] != values[place] != values[end + 1])):
+        while end + 1 < len(values) and (values[end + 1] == values[place] or (isnan(values[end + 1]) and isnan(values[place]))):
             end += 1
         more = end - place
-        if values[place] != values[place]:
+        if isnan(values[place]):
             yield f"_x{more + 1}"
         else:
             yield f"{values[place]!r}+0x{more}" if more else repr(values[place])

@@ -42,14 +42,14 @@ class Play:
         return (len(next(iter(self.series.values()))) - 1) * STEP_S
 
 
-def firing_after(folder: Path, play: Play, expected: Sequence[str], at_s: float) -> str:
+def firing_after(folder: Path, play: Play, expected: Sequence[str], at_s: float, since_s: float = 0.0, by: str = "alertname") -> str:
     """Empty where exactly these alerts have fired by then, else what promtool says.
 
-    Asked of ALERTS, which Prometheus writes itself: every alert that was firing at some look since the start.
+    Asked of ALERTS, which Prometheus writes itself: every alert that was firing at some look since then. `by`: its labels that are told.
     """
     rules, test = folder / "rules.yaml", folder / "test.yaml"
     rules.write_text(yaml.safe_dump({"groups": list(rules_of(play.terms).groups)}, sort_keys=False))
-    fired = f'count by (alertname) (count_over_time(ALERTS{{alertstate="firing"}}[{at_s + 60:g}s])) > bool 0'
+    fired = f'count by ({by}) (count_over_time(ALERTS{{alertstate="firing"}}[{at_s + 60 - since_s:g}s])) > bool 0'
     document = {
         "rule_files": [str(rules)],
         "evaluation_interval": f"{STEP_S:g}s",
@@ -73,9 +73,14 @@ def firing_after(folder: Path, play: Play, expected: Sequence[str], at_s: float)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def fired_by(folder: Path, play: Play, at_s: float) -> set[str]:
+def firing_at(folder: Path, play: Play, at_s: float) -> set[str]:
+    """The alerts that fire then, or have within the minute before."""
+    return fired_by(folder, play, at_s, at_s)
+
+
+def fired_by(folder: Path, play: Play, at_s: float, since_s: float = 0.0) -> set[str]:
     """The alerts that have fired by then, as promtool tells them where nothing was expected."""
-    said = firing_after(folder, play, ["none of them"], at_s)
+    said = firing_after(folder, play, ["none of them"], at_s, since_s)
     got = said.partition("got:")[2]
     names = set(re.findall(r'alertname="(\w+)"', got))
     assert names <= {alert.name for alert in alerts()}, said

@@ -9,12 +9,14 @@ from barostat.catalog import metric_names as vllm
 def of_engines(expression: str, terms: Terms) -> str:
     """The expression for the engines' pods alone. `{labels}` in it stands for matchers, `{labels_and_X}` for matchers and X.
 
-    Where a pod is selected by name it need never have shown a metric: one that crashes at its start is told, too.
+    Where a pod is selected by name it need never have shown a metric: one that crashes at its start is told, too. Elsewhere the model's
+    name comes with it, by which the alert is one of the same workload as those of the engine, and can hide them.
     """
     matchers = terms.matchers("namespace", "pod")
     inside = matchers[1:-1]
     filled = expression.replace("{labels}", matchers).replace("{labels_and_", "{" + (f"{inside}," if inside else ""))
     if "pod" in terms.labels:
         return filled
-    shown = f"count by (namespace, pod) (last_over_time({vllm.RUNNING[0]}{terms.matchers()}[{terms.span(3600.0)}]))"
-    return f"{filled} and on (namespace, pod) {shown}"
+    seen = f"max by (namespace, pod, model_name) (count_over_time({vllm.RUNNING[0]}{terms.matchers()}[{terms.span(3600.0)}]))"
+    model = f"(topk by (namespace, pod) (1, {seen}) > bool 0)"  # one of them, where the pod served several within the hour
+    return f"({filled}) * on (namespace, pod) group_left (model_name) {model}"

@@ -128,8 +128,8 @@ def slow_shares(terms: Terms) -> list[Recorded]:
     found = []
     for slo, candidates, bound in promised_bounds(terms):
         for window, seconds in BURN_WINDOWS_S.items():
-            found.append(Recorded(f"{SLOW}{window}", either(candidates, terms, _Slower(terms, bound, seconds)), {"slo": slo}))
-        found.append(Recorded(COUNTED, either(candidates, terms, lambda name: _counted(name, terms)), {"slo": slo}))
+            found.append(Recorded(f"{SLOW}{window}", _slower(candidates, terms, bound, seconds), {"slo": slo}))
+        found.append(Recorded(COUNTED, _counted(candidates, terms), {"slo": slo}))
     return found
 
 
@@ -144,18 +144,13 @@ def promised_bounds(terms: Terms) -> list[tuple[str, tuple[str, ...], float]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Slower:
-    """The share above a bucket's bound over a window, of whichever name."""
-
-    terms: Terms
-    bound: float
-    seconds: float
-
-    def __call__(self, name: str) -> str:
-        within = rate(f"{name}_bucket", self.terms, self.seconds, le=bucket_label(self.bound))
-        return f"1 - sum by ({MODEL}) ({within}) / sum by ({MODEL}) ({rate(f'{name}_count', self.terms, self.seconds)})"
+def _slower(candidates: tuple[str, ...], terms: Terms, bound: float, seconds: float) -> str:
+    """The share above a bucket's bound over a window. Each replica counts by the name that it has: a model may run in two versions."""
+    within = either(candidates, terms, lambda name: rate(f"{name}_bucket", terms, seconds, le=bucket_label(bound)))
+    counted = either(candidates, terms, lambda name: rate(f"{name}_count", terms, seconds))
+    return f"1 - sum by ({MODEL}) ({within}) / sum by ({MODEL}) ({counted})"
 
 
-def _counted(name: str, terms: Terms) -> str:
-    return f"sum by ({MODEL}) (increase({name}_count{terms.matchers()}[{terms.span(12 * WINDOW_S)}]))"
+def _counted(candidates: tuple[str, ...], terms: Terms) -> str:
+    window = f"{terms.matchers()}[{terms.span(12 * WINDOW_S)}]"
+    return f"sum by ({MODEL}) ({either(candidates, terms, lambda name: f'increase({name}_count{window})')})"

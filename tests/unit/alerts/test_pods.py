@@ -13,4 +13,5 @@ def test_a_pod_that_is_selected_need_never_have_shown_a_metric() -> None:
 
 def test_else_it_is_known_by_its_metrics() -> None:
     found = of_engines("x{labels} > 0", Terms())
-    assert found.startswith("x > 0 and on (namespace, pod) count by (namespace, pod) (last_over_time(vllm:num_requests_running[1h]))")
+    assert found.startswith("(x > 0) * on (namespace, pod) group_left (model_name) ")
+    assert "count_over_time(vllm:num_requests_running[1h])" in found
