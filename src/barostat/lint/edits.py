@@ -17,8 +17,11 @@ def changed(place: Place, text: str) -> tuple[Edit, ...]:
 def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
     """The argument is gone, with its lines where nothing else stands in them."""
     text = scene.text_of(argument.place.file)
-    if text is None or argument.origin != "flag" or any(word.start < 0 for word in argument.words):
+    if text is None or argument.origin == "values" or any(word.start < 0 for word in argument.words):
         return ()
+    if argument.origin == "config-file":
+        row = _line_of_setting(text, argument.place)
+        return (Edit(argument.place.file, *row, ""),) if row is not None else ()
     spans = [_line_of_item(text, word) for word in argument.words]
     if all(span is not None for span in spans):
         return tuple(Edit(argument.place.file, *span, "") for span in spans if span is not None)
@@ -26,6 +29,9 @@ def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
     whole = _line_in_script(text, first.start, last.end)
     if whole is not None:
         return (Edit(argument.place.file, *whole, ""),)
+    listed = _items_in_flow(text, first.start, last.end)
+    if listed is not None:
+        return (Edit(argument.place.file, *listed, ""),)
     between = text[first.start : last.end]
     if "\n" in between or text[first.start - 1 : first.start] != " " or any(mark in between for mark in "'\"[],"):
         return ()
@@ -33,13 +39,12 @@ def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
 
 
 def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
-    """An item `- --flag value` becomes two, each on its line."""
+    """An item `- --flag value` becomes two, each on its line; one within brackets becomes `--flag=value`."""
     text = scene.text_of(place.file)
     span = _line_of_item(text, place) if text is not None else None
-    if text is None or span is None:
+    in_brackets = text is not None and span is None and _items_in_flow(text, place.start, place.end) is not None
+    if text is None or (span is None and not in_brackets):
         return ()
-    line = text[span[0] : span[1]]
-    indent = line[: len(line) - len(line.lstrip())]
     written = text[place.start : place.end]
     quote = written[0] if written[:1] in "'\"" and written[:1] == written[-1:] else ""
     inner = written[1:-1] if quote else written
@@ -47,8 +52,13 @@ def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
     if head != option or not value.strip() or "\n" in inner or (quote and quote in value):
         return ()
     value = value.strip()
+    if span is None:
+        return (Edit(place.file, place.start, place.end, f"{quote}{head}={value}{quote}"),) if " " not in value else ()
+    line = text[span[0] : span[1]]
+    indent = line[: len(line) - len(line.lstrip())]
+    end = "\r\n" if line.endswith("\r\n") else "\n"
     shown = f"{quote}{value}{quote}" if quote else f'"{value}"' if _needs_quotes(value) else value
-    return (Edit(place.file, place.start, place.end, f"{quote}{head}{quote}\n{indent}- {shown}"),)
+    return (Edit(place.file, place.start, place.end, f"{quote}{head}{quote}{end}{indent}- {shown}"),)
 
 
 def line_after(scene: Scene, place: Place, line: str) -> tuple[Edit, ...]:
@@ -59,6 +69,9 @@ def line_after(scene: Scene, place: Place, line: str) -> tuple[Edit, ...]:
     start = text.rfind("\n", 0, place.start) + 1
     stop = text.find("\n", place.start)
     stop = len(text) if stop < 0 else stop
+    end = "\n"
+    if text[stop - 1 : stop] == "\r":
+        stop, end = stop - 1, "\r\n"
     row = text[start:stop]
     body = row.lstrip(" ")
     indent = len(row) - len(body)
@@ -66,7 +79,7 @@ def line_after(scene: Scene, place: Place, line: str) -> tuple[Edit, ...]:
         indent, body = indent + 2, body[2:]
     if ":" not in body or "{" in body.split("#")[0] or body.rstrip().endswith((":", "|", ">", "|-", ">-")):
         return ()
-    return (Edit(place.file, stop, stop, f"\n{' ' * indent}{line}"),)
+    return (Edit(place.file, stop, stop, f"{end}{' ' * indent}{line}"),)
 
 
 def _needs_quotes(value: str) -> bool:
@@ -97,3 +110,26 @@ def _line_in_script(text: str, first: int, last: int) -> tuple[int, int] | None:
     if stop < 0 or text[start:first].strip() or text[last:stop].strip() != "\\":
         return None
     return start, stop + 1
+
+
+def _line_of_setting(text: str, place: Place) -> tuple[int, int] | None:
+    """The line of a configuration file that holds only this setting, and perhaps a comment."""
+    start = text.rfind("\n", 0, place.start) + 1
+    stop = text.find("\n", place.end)
+    stop = len(text) if stop < 0 else stop + 1
+    after = text[place.end : stop].strip()
+    return (start, stop) if place.start >= 0 and not text[start : place.start].strip() and (not after or after.startswith("#")) else None
+
+
+def _items_in_flow(text: str, first: int, last: int) -> tuple[int, int] | None:
+    """The items of a `[a, b]` list in one line from the first word to the last, with the comma that goes with them; None elsewhere."""
+    if first < 0 or "\n" in text[first:last]:
+        return None
+    start = first - 1 if text[first - 1 : first] in ("'", '"') else first
+    stop = last + 1 if text[last : last + 1] in ("'", '"') else last
+    before, after = text[:start].rstrip(), text[stop:].lstrip()
+    if before[-1:] not in ("[", ",") or after[:1] not in ("]", ","):
+        return None
+    if before.endswith(","):
+        return len(before) - 1, stop
+    return (start, len(text) - len(after[1:].lstrip(" "))) if after.startswith(",") else (start, stop)

@@ -4,6 +4,8 @@
     behind something        it is about its own line
     ignore-file[rule] ...   it is about the whole file
 
+Of what was rendered the comment may stand where a person edits: in values, a template, a patch.
+
 A reason is required: without one nothing is suppressed and that is said (`suppression-without-reason`). One that allows nothing is said too
 (`unused-suppression`), so that none outlives what it was for. Both names can be suppressed like any rule.
 """
@@ -11,10 +13,10 @@ A reason is required: without one nothing is suppressed and that is said (`suppr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from barostat.lint.document import Document, Edit
+from barostat.lint.document import Document, Edit, Place
 from barostat.lint.rule import Finding
 
 _COMMENT = re.compile(r"#[ \t]*barostat:[ \t]*ignore(?P<file>-file)?\[(?P<rules>[^\]\n]*)\][ \t]*(?P<reason>[^\n]*)")
@@ -44,24 +46,35 @@ class Sifted:
     suppressed: tuple[tuple[Finding, str], ...]
 
 
-def sifted(found: Sequence[Finding], documents: Iterable[Document], known: Iterable[str]) -> Sifted:
-    """The findings without those that a comment allows, with findings about the comments themselves. `known`: the rules' names."""
+def sifted(
+    found: Sequence[Finding],
+    documents: Iterable[Document],
+    known: Iterable[str],
+    sources: Iterable[Document] = (),
+    edited_at: Callable[[Place], Place] = lambda place: place,
+) -> Sifted:
+    """The findings without those that a comment allows, with findings about the comments themselves. `known`: the rules' names.
+
+    `sources`: what was rendered to documents; its comments allow, and are not complained of. `edited_at`: where there a place is edited.
+    """
     comments = [comment for document in documents if "barostat:" in document.text for comment in _comments(document)]
-    if not comments:
+    elsewhere = [comment for document in sources if "barostat:" in document.text for comment in _comments(document)]
+    if not comments and not elsewhere:
         return Sifted(tuple(found), ())
     by_line: dict[tuple[str, int], list[_Suppression]] = {}
-    for comment in comments:
+    for comment in [*comments, *elsewhere]:
         by_line.setdefault((comment.document.file, comment.line), []).append(comment)
     left: list[Finding] = []
     allowed: list[tuple[Finding, str]] = []
     for finding in found:
-        near = (one for line in (finding.place.line, 0) for one in by_line.get((finding.place.file, line), ()))
-        match = next((one for one in near if one.reason and finding.rule in one.rules), None)
-        if match is None:
-            left.append(finding)
+        places = {(place.file, line) for place in (finding.place, edited_at(finding.place)) for line in (place.line, 0)}
+        near = [one for place in sorted(places) for one in by_line.get(place, ()) if one.reason and finding.rule in one.rules]
+        for one in near:
+            one.used.add(finding.rule)
+        if near:
+            allowed.append((finding, near[0].reason))
         else:
-            match.used.add(finding.rule)
-            allowed.append((finding, match.reason))
+            left.append(finding)
     names = set(known)
     left += [finding for comment in comments for finding in _about(comment, names)]
     return Sifted(tuple(sorted(left, key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule))), tuple(allowed))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from barostat.core.errors import InputError
 from barostat.io.manifests.read import KUSTOMIZATIONS, TEXT_ENDINGS, YAML_ENDINGS, document_of, read_file
 from barostat.io.manifests.yaml_tree import LARGEST_BYTES
-from barostat.lint.document import Document
+from barostat.lint.document import Document, Place
 
 if TYPE_CHECKING:
     from barostat.io.manifests.rendered import Rendered
@@ -41,6 +41,16 @@ class Gathered:
     notes: list[str] = field(default_factory=list)
     origins: dict[str, Rendered] = field(default_factory=dict)
     files: int = 0
+
+    def edited_at(self, place: Place) -> Place:
+        """Where a person edits what stands at that place of a document."""
+        origin = self.origins.get(place.file)
+        return place if origin is None else origin.traced(place).place
+
+    def sources(self) -> list[Document]:
+        """What was rendered to documents and is none itself."""
+        read = {document.file for document in self.documents}
+        return [source for origin in self.origins.values() for source in origin.edited() if source.file not in read]
 
 
 def gather(named: Sequence[str], *, render: bool = True) -> Gathered:

@@ -23,6 +23,8 @@ from barostat.io.manifests.yaml_tree import read_yaml
 from barostat.lint.document import Document, Node, Place
 
 TIME_LIMIT_S = 60.0
+LONG_ENOUGH = 8
+"""Characters of a text that is not said by chance."""
 _MISSING = re.compile(r"missing in charts/ directory: (.+)$")
 _DEPENDENCIES = re.compile(r"^dependencies:[^\n]*\n(?:(?:[ \t#-][^\n]*)?\n)*", re.MULTILINE)
 _SOURCE = re.compile(r"^# Source: [^/\n]+/(.+)$", re.MULTILINE)
@@ -48,6 +50,14 @@ class Rendered:
     kustomizations: list[Document] = field(default_factory=list)
     without: str = ""
 
+    def edited(self) -> list[Document]:
+        """The files that a person edits, for the comments in them."""
+        templates = [
+            path for path in sorted(self.folder.glob("templates/**/*")) if path.suffix in (".yaml", ".yml", ".tpl") and path.is_file()
+        ]
+        texts = [Document(str(path), path.read_text(encoding="utf-8", errors="replace")) for path in templates]
+        return [*self.sources, *self.kustomizations, *texts]
+
     def traced(self, place: Place) -> Traced:
         """Where a person edits what stands at that place of the output; without offsets: nothing there is edited by us."""
         root = next((one for one in self.document.roots if one.start <= place.start <= one.end), None)
@@ -67,10 +77,22 @@ class Rendered:
                     named = named or Place(source.file, at.line, at.column)
         if way is not None and way.keys[-1:] == ("image",) and (tag := self._tag(way.text or "")) is not None:
             return Traced(tag)
+        if way is not None and (said := self._said(way.text or "")) is not None:
+            return Traced(said)
         if root is not None and (found := self._in_template(place, way)) is not None:
             return found
         file = next((name for name in KUSTOMIZATIONS if (self.folder / name).is_file()), "")
         return Traced(named or Place(str(self.folder / file) if file else str(self.folder), 1, 1), _what(root))
+
+    def _said(self, text: str) -> Place | None:
+        """Where the kustomizations say that once, in whatever form: a patch that stands within one of them."""
+        found = [
+            Place(one.file, one.text.count("\n", 0, at) + 1, at - one.text.rfind("\n", 0, at))
+            for one in self.kustomizations
+            if len(text) >= LONG_ENOUGH and one.text.count(text) == 1
+            for at in [one.text.find(text)]
+        ]
+        return found[0] if len(found) == 1 else None
 
     def _in_template(self, place: Place, way: Way | None) -> Traced | None:
         """The place in the template that the output names above it, or in one of the chart's helpers."""

@@ -160,3 +160,14 @@ def test_templates_of_a_chart_beside_its_templates_folder_are_not_complained_of(
     (tmp_path / "llm" / "files").mkdir()
     (tmp_path / "llm" / "files" / "patch.yaml").write_text(POD.format(share="0.9").replace("v0.32.0", "{{ .Values.tag }}"))
     assert gather([str(tmp_path / "llm")]).notes == [f"not rendered: {tmp_path / 'llm'}: helm is not there"]
+
+
+@pytest.mark.skipif(not (shutil.which("kubectl") or shutil.which("kustomize")), reason="neither kubectl nor kustomize is there")
+def test_a_patch_that_stands_within_a_kustomization_is_found_there(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text(POD.format(share="0.9"))
+    change = "    - op: replace\n      path: /spec/containers/0/image\n      value: vllm/vllm-openai:latest\n"
+    (tmp_path / "kustomization.yaml").write_text(f"resources: [pod.yaml]\npatches:\n- target: {{kind: Pod}}\n  patch: |-\n{change}")
+    found = gather([str(tmp_path)])
+    (one,) = check(found.documents).findings
+    place = found.origins[one.place.file].traced(one.place).place
+    assert (one.rule, Path(place.file).name, place.line, place.column) == ("floating-tag", "kustomization.yaml", 7, 14)

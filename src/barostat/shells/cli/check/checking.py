@@ -49,23 +49,26 @@ def judged(arguments: argparse.Namespace) -> tuple[Gathered, Checked]:
         engine_version=arguments.engine_version,
         complaints=limits_complaints,
         today=date.today().isoformat(),
+        sources=gathered.sources(),
+        edited_at=gathered.edited_at,
     )
 
 
 def asked(arguments: argparse.Namespace) -> CheckReport:
     """The report that these arguments ask for. Errors: InputError for a path that is not there or no revision."""
     gathered, checked, drifted, alone = (*judged(arguments), [], []) if not arguments.live else _beside_live(arguments)
-    found = _as_edited([*checked.findings, *drifted], gathered)
+    found = _as_edited([*checked.findings, *drifted], [one for one, _ in checked.suppressed], gathered)
     notes = [*gathered.notes, *alone]
     if arguments.since:
         found, left_out = _since(found, arguments.since, arguments.paths)
         if left_out:
             notes.append(f"{left_out} finding{'s' if left_out > 1 else ''} in lines that were there before {arguments.since} not shown")
+    suppressed = [(_traced(one, gathered), reason) for one, reason in checked.suppressed]
     unique = {(one.rule, one.place.file, one.place.line, one.place.column, one.message): one for one in found}
     order = sorted(unique.values(), key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule))
     return CheckReport(
         tuple(order),
-        tuple((_traced(one, gathered), reason) for one, reason in checked.suppressed),
+        tuple({(at.rule, at.place.file, at.place.line): (at, reason) for at, reason in suppressed}.values()),
         gathered.files,
         len(checked.scene.engines),
         checked.hidden,
@@ -86,16 +89,23 @@ def _beside_live(arguments: argparse.Namespace) -> tuple[Gathered, Checked, list
         gathered.documents += running.documents
         gathered.files += len(running.documents)
     options = {"persona": arguments.persona, "gpu": arguments.gpu, "engine_version": arguments.engine_version}
-    checked = check(gathered.documents, complaints=limits_complaints, today=date.today().isoformat(), **options)
+    checked = check(
+        gathered.documents,
+        complaints=limits_complaints,
+        today=date.today().isoformat(),
+        sources=gathered.sources(),
+        edited_at=gathered.edited_at,
+        **options,
+    )
     if not checked.scene.engines:
         return gathered, checked, [], ["nothing of an engine is declared here that could be held against what runs: name its manifests"]
     drifted, alone = drift(checked.scene, running.running)
     return gathered, checked, drifted, alone
 
 
-def _as_edited(found: list[Finding], gathered: Gathered) -> list[Finding]:
+def _as_edited(found: list[Finding], allowed: list[Finding], gathered: Gathered) -> list[Finding]:
     """Each finding where a person edits, once: what a chart's values show by themselves is not told again of what they render to."""
-    told = Counter((one.place.file, one.rule, one.message) for one in found if one.place.file not in gathered.origins)
+    told = Counter((one.place.file, one.rule, one.message) for one in [*found, *allowed] if one.place.file not in gathered.origins)
     left = []
     for one in found:
         origin = gathered.origins.get(one.place.file)

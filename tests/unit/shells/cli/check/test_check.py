@@ -236,3 +236,32 @@ def test_live_without_anything_declared_says_so(capsys: pytest.CaptureFixture[st
     assert "nothing of an engine is declared" in capsys.readouterr().err
     assert main(["check"]) == 2
     assert main(["check", "good.yaml", "-n", "x"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('args: ["--model=Qwen/Qwen3-8B", "--max-num-seqs 12", --swap-space=4]', 'args: ["--model=Qwen/Qwen3-8B", "--max-num-seqs=12"]'),
+        ('args: [--swap-space, "4", --model=Qwen/Qwen3-8B]', "args: [--model=Qwen/Qwen3-8B]"),
+        ("args:\r\n    - --model=a/b\r\n    - --port 8000\r\n", "args:\r\n    - --model=a/b\r\n    - --port\r\n    - \"8000\"\r\n"),
+    ],
+)  # fmt: skip
+def test_fix_in_brackets_and_with_the_files_own_line_ends(before: str, after: str) -> None:
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: vllm\n    image: vllm/vllm-openai:v0.32.0\n    "
+    head = head.replace("\n", "\r\n") if "\r" in before else head
+    Path("a.yaml").write_bytes((head + before).encode())
+    main(["check", "a.yaml", "--fix", "--unsafe"])
+    assert Path("a.yaml").read_bytes().decode() == head + after
+
+
+def test_fix_takes_a_setting_out_of_a_config_file() -> None:
+    config = "kind: ConfigMap\nmetadata: {name: c}\ndata:\n  c.yaml: |\n    model: Qwen/Qwen3-8B\n    swap-space: 4  # GiB\n"
+    config += "    max-num-seqs: 8\n"
+    pod = (
+        "---\nkind: Pod\nmetadata: {name: a}\nspec:\n  volumes: [{name: c, configMap: {name: c}}]\n  containers:\n  - name: vllm\n"
+        "    image: vllm/vllm-openai:v0.32.0\n    args: [--config, /etc/vllm/c.yaml]\n    volumeMounts: [{name: c, mountPath: /etc/vllm}]\n"
+        "    resources: {limits: {nvidia.com/gpu: 1}}\n"
+    )
+    Path("a.yaml").write_text(config + pod)
+    assert main(["check", "a.yaml", "--fix", "--unsafe"]) == 0
+    assert Path("a.yaml").read_text() == config.replace("    swap-space: 4  # GiB\n", "") + pod
