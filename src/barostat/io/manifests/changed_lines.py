@@ -1,4 +1,4 @@
-"""Which lines of which files a change touches, as git tells it.
+"""Which lines of which files a change touches, and what those files said before, as git tells it.
 
 Source: git-diff(1), unified format with no context (-U0).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from barostat.core.errors import InputError
@@ -19,10 +20,7 @@ def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
 
     Errors: InputError where that is no repository or no such revision.
     """
-    if ref.startswith("-"):
-        raise InputError("is no revision", f"--since {ref}")
-    root = Path(_git(folder, "rev-parse", "--show-toplevel").strip())
-    base = _git(root, "merge-base", ref, "HEAD", fallback=ref).strip()
+    root, base = _root_and_base(ref, folder)
     found: dict[Path, set[int]] = {}
     current: Path | None = None
     for line in _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", base, "--").splitlines():
@@ -36,6 +34,26 @@ def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
         if name:
             found[(root / name).resolve()] = set()
     return found
+
+
+def texts_before(ref: str, folder: Path, files: Iterable[Path]) -> dict[Path, str]:
+    """What those of the files that were there at `ref` said then. Errors: as `changed_lines`."""
+    root, base = _root_and_base(ref, folder)
+    found = {}
+    for file in files:
+        name = file.relative_to(root.resolve()).as_posix() if root.resolve() in file.parents else ""
+        text = _git(root, "show", f"{base}:{name}", fallback="") if name else ""
+        if text:
+            found[file] = text
+    return found
+
+
+def _root_and_base(ref: str, folder: Path) -> tuple[Path, str]:
+    """The repository's root, and where HEAD has parted from `ref`."""
+    if ref.startswith("-"):
+        raise InputError("is no revision", f"--since {ref}")
+    root = Path(_git(folder, "rev-parse", "--show-toplevel").strip())
+    return root, _git(root, "merge-base", ref, "HEAD", fallback=ref).strip()
 
 
 def _git(folder: Path, *arguments: str, fallback: str | None = None) -> str:

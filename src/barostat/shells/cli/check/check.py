@@ -51,7 +51,7 @@ def add_parser(verbs: Any) -> None:
         "--gpu", metavar="NAME", help="the pool's card, where the manifests do not say it (L4, H100, 'NVIDIA A100-SXM4-80GB')"
     )
     parser.add_argument("--engine-version", metavar="X.Y.Z", help="vLLM's version, where the image does not say it")
-    parser.add_argument("--since", metavar="REF", help="only findings in lines that are there since this revision")
+    parser.add_argument("--since", metavar="REF", help="only what a change since this revision brings: in its lines, or not found before")
     parser.add_argument("--no-render", action="store_true", help="run neither helm nor kustomize")
     fixing = parser.add_argument_group("mending")
     fixing.add_argument("--fix", action="store_true", help="mend what is certain; shows the diff, keeps comments and formatting")

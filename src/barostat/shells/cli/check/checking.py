@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import date
@@ -16,6 +17,8 @@ from barostat.io.manifests.read import limits_complaints
 from barostat.judge.manifest_check.check import Checked, check
 from barostat.lint.rule import Finding
 from barostat.shells.reports.check.report import CheckReport
+
+_VERSION = re.compile(r"\bv?\d+\.\d+(?:\.\d+)?\b")
 
 
 def refusals(arguments: argparse.Namespace) -> str:
@@ -60,9 +63,9 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
     found = _as_edited([*checked.findings, *drifted], [one for one, _ in checked.suppressed], gathered)
     notes = [*gathered.notes, *alone]
     if arguments.since:
-        found, left_out = _since(found, arguments.since, arguments.paths)
+        found, left_out = _since(found, arguments, gathered)
         if left_out:
-            notes.append(f"{left_out} finding{'s' if left_out > 1 else ''} in lines that were there before {arguments.since} not shown")
+            notes.append(f"{left_out} finding{'s' if left_out > 1 else ''} that {arguments.since} has too not shown")
     suppressed = [(_traced(one, gathered), reason) for one, reason in checked.suppressed]
     unique = {(one.rule, one.place.file, one.place.line, one.place.column, one.message): one for one in found}
     order = sorted(unique.values(), key=lambda one: (one.place.file, one.place.line, one.place.column, one.rule))
@@ -127,16 +130,50 @@ def _traced(finding: Finding, gathered: Gathered) -> Finding:
     return replace(finding, place=traced.place, message=finding.message + near, edits=())
 
 
-def _since(found: list[Finding], ref: str, paths: list[str]) -> tuple[list[Finding], int]:
-    from barostat.io.manifests.changed_lines import changed_lines
+def _since(found: list[Finding], arguments: argparse.Namespace, gathered: Gathered) -> tuple[list[Finding], int]:
+    """Those that a change brings: in lines that it touches, or that were not found before, wherever; and how many are left out."""
+    from barostat.io.manifests.changed_lines import changed_lines, texts_before
 
-    named = [Path(path) for path in paths if path != "-"]
+    named = [Path(path) for path in arguments.paths if path != "-"]
     if not named:
         raise InputError("needs files of a repository, not stdin", "--since")
-    lines = changed_lines(ref, named[0] if named[0].is_dir() else named[0].parent)
+    folder = named[0] if named[0].is_dir() else named[0].parent
+    lines = changed_lines(arguments.since, folder)
+    before = texts_before(arguments.since, folder, [file for file, touched in lines.items() if touched])
+    known = _found_before(arguments, gathered, before, set(lines) - set(before))
     kept = []
     for finding in found:
-        touched = lines.get(Path(finding.place.file).resolve())
+        file = Path(finding.place.file).resolve()
+        touched = lines.get(file)
         if touched is not None and (not touched or finding.place.line in touched):
             kept.append(finding)
+        elif known[_same(finding)]:
+            known[_same(finding)] -= 1
+        elif touched is None or file in before:  # not of a file that was renamed: what it said before is not known
+            kept.append(finding)
     return kept, len(found) - len(kept)
+
+
+def _found_before(
+    arguments: argparse.Namespace, gathered: Gathered, before: dict[Path, str], new: set[Path]
+) -> Counter[tuple[str, str, str]]:
+    """What would have been found while the changed files said what they said before; what is rendered is taken as it is now."""
+    from barostat.io.manifests.read import document_of
+
+    documents = [(document, Path(document.file).resolve()) for document in gathered.documents]
+    old = check(
+        [document_of(before[file], document.file) if file in before else document for document, file in documents if file not in new],
+        persona=arguments.persona,
+        gpu=arguments.gpu,
+        engine_version=arguments.engine_version,
+        complaints=limits_complaints,
+        today=date.today().isoformat(),
+        sources=gathered.sources(),
+        edited_at=gathered.edited_at,
+    )
+    return Counter(_same(_traced(one, gathered)) for one in old.findings)
+
+
+def _same(finding: Finding) -> tuple[str, str, str]:
+    """What makes two findings of two revisions one: not its line, and not which version it names."""
+    return finding.rule, finding.place.file, _VERSION.sub("", finding.message)

@@ -265,3 +265,29 @@ def test_fix_takes_a_setting_out_of_a_config_file() -> None:
     Path("a.yaml").write_text(config + pod)
     assert main(["check", "a.yaml", "--fix", "--unsafe"]) == 0
     assert Path("a.yaml").read_text() == config.replace("    swap-space: 4  # GiB\n", "") + pod
+
+
+def test_since_shows_also_what_a_change_brings_about_in_lines_that_it_does_not_touch(capsys: pytest.CaptureFixture[str]) -> None:
+    """A newer image makes an old argument fatal; a value stands on a line of its own; what was there before is not told."""
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: vllm\n    image: vllm/vllm-openai:v0.17.0\n"
+    args = (
+        '    args:\n    - --model=a/b\n    - --swap-space\n    - "4"\n    - --gpu-memory-utilization\n    - "0.9"\n    - --max-num-seqs 7\n'
+    )
+    Path("a.yaml").write_text(head + args)
+    git("init", "-q")
+    git("add", "a.yaml")
+    git("commit", "-qm", "a")
+
+    def told(text: str) -> list[tuple[str, int]]:
+        Path("a.yaml").write_text(text)
+        return [(one["rule"], one["line"]) for one in _json(capsys, "a.yaml", "--since", "HEAD")["findings"]]
+
+    assert told(head + args) == []
+    assert told("# ours\n" + head + args) == []
+    assert told(head.replace("v0.17.0", "v0.18.0") + args) == [("unknown-flag", 10)]
+    assert told(head.replace("v0.17.0", "v0.16.0") + args) == []
+    assert told(head + args.replace('"0.9"', '"90"')) == [("bad-flag-value", 12)]
