@@ -33,10 +33,12 @@ def with_scope(replicas: tuple[ReplicaReport, ...]) -> tuple[ReplicaReport, ...]
 
 
 def fleet(replicas: tuple[ReplicaReport, ...]) -> Diagnosis:
-    """The worst diagnosis, said for all replicas together."""
+    """The worst diagnosis, said for all replicas together; of healthy ones a fleet is busy where any of them is."""
     if not replicas:
         return Diagnosis("unknown", "info", 0.0, "Cannot tell: there is no replica to look at.")
-    worst = max((replica.diagnosis for replica in replicas), key=badness)
+    found = [replica.diagnosis for replica in replicas]
+    busy = any(one.cause == "healthy-busy" for one in found)
+    worst = max((one for one in found if not (busy and one.cause == "healthy-idle")), key=badness)
     if len(replicas) == 1:
         return worst
     counts = Counter(replica.diagnosis.cause for replica in replicas)

@@ -116,15 +116,16 @@ def _svg(chart: Chart, span: Span) -> str:
         ),
         *_drawn_marks(place.marks, floor),
         *(_line(line, place, span) for line in sorted(chart.lines, key=lambda line: not line.kind.startswith("pale"))),
-        *_limits(chart, place),
+        *_limits(chart, place, span),
         *_readings(chart, place, span, floor),
     ]
     return f'<svg role="img" aria-label="{escape(chart.title)}" viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(parts)}</svg>'
 
 
-def _limits(chart: Chart, place: _Place) -> list[str]:
-    """Lines across with their names above them at the right; one that would stand on another's name has its own at the left, or below."""
+def _limits(chart: Chart, place: _Place, span: Span) -> list[str]:
+    """Lines across, each with its name above or below, at the right or the left: where no other name stands, and where it hides least."""
     right = WIDTH - RIGHT
+    drawn = [(place.x(at), place.y(value)) for line in chart.lines for at, value in _shown(line, span)]
     taken: dict[str, list[float]] = {"end": [], "start": []}
     parts = []
     for value, name in sorted(chart.limits, key=lambda limit: -limit[0]):
@@ -134,11 +135,17 @@ def _limits(chart: Chart, place: _Place) -> list[str]:
         parts.append(f'<path class="limit" d="M{LEFT} {y:.1f}H{right}"/>')
         spots = [(side, at) for at in (y - 4, y + 12) for side in ("end", "start")]
         free = [(side, at) for side, at in spots if all(abs(at - other) >= _LINE_STEP for other in taken[side])]
-        side, at = (free or spots)[0]
+        side, at = min(free or spots, key=lambda spot: _hidden(drawn, spot[0], spot[1], len(name) * _NAME_STEP))
         taken[side].append(at)
         x = right if side == "end" else LEFT + 6
         parts.append(f'<text class="limit-name" x="{x}" y="{at:.1f}" text-anchor="{side}">{escape(name)}</text>')
     return parts
+
+
+def _hidden(drawn: Sequence[PointAt], side: str, base: float, width: float) -> int:
+    """How many of the points a name of that width would stand on."""
+    start = WIDTH - RIGHT - width if side == "end" else LEFT + 6
+    return sum(1 for x, y in drawn if start <= x <= start + width and base - 11 <= y <= base + 3)
 
 
 @dataclass(frozen=True, slots=True)

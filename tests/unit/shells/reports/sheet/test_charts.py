@@ -135,3 +135,13 @@ def test_names_of_limits_and_marks_do_not_stand_on_each_other() -> None:
         if text.get("class") == "mark-name"
     ]
     assert len(set(rows)) >= 2
+
+
+def test_the_name_of_a_limit_does_not_stand_on_the_peaks_above_it() -> None:
+    """They are what the limit is drawn for."""
+    late = [(100 + second, 20.0 if second < 30 else 60.0) for second in range(61)]
+    early = [(at, 80.0 - value) for at, value in late]
+    for points, side in ((late, "start"), (early, "end")):
+        root = drawn(Chart("Demand", (Line(points),), plain, 100.0, limits=((50.0, "3 replicas"),)))
+        (name,) = (text for text in root.iter("text") if text.get("class") == "limit-name")
+        assert name.attrib["text-anchor"] == side
