@@ -12,7 +12,7 @@ from dataclasses import replace
 from barostat.catalog.instance_types import card_of_instance
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.pod_specs import PodSpec
-from barostat.judge.manifest_check.words import LONGEST_COMMAND, Command, config_entries, read_elements, starts_server
+from barostat.judge.manifest_check.words import LONGEST_COMMAND, Command, config_entries, is_program, read_elements, starts_server
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Argument, Engine, Given, Host, Probe
 from barostat.platform.objects import quantity
@@ -53,7 +53,7 @@ def _engine(found: PodSpec, container: Node, config_maps: _ConfigMaps) -> Engine
     joined = " ".join(node.text for node in nodes)
     kserve = "huggingfaceserver" in container.word("image")
     if not starts_server(joined):
-        bare = facts.server and not command and bool(args) and not _OTHER_WORK.search(joined)
+        bare = facts.server and not command and bool(args) and not is_program(args[0].text) and not _OTHER_WORK.search(joined)
         if not (bare or (kserve and args)) or len(joined) > LONGEST_COMMAND or not any(node.text.lstrip().startswith("-") for node in args):
             return None
     line = read_elements(document, nodes, {name: given.text for name, given in env.items()}, all_env=complete and not secret)

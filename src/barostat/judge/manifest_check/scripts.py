@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from barostat.engines.vllm.command_line.shell_words import Word, split_words
 from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.words import SERVER, Command, read_elements, read_text, starts_server
+from barostat.judge.manifest_check.words import SERVER, Command, is_program, read_elements, read_text, starts_server
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given, Host
 from barostat.platform.objects import quantity
@@ -52,7 +52,7 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
                 )
                 continue
             command, image = command[docker + 1 :], Given(texts[docker], document.within(node, command[docker].start, command[docker].end))
-            if not command or not any(word.text.startswith("-") for word in command):
+            if not command or is_program(command[0].text) or not any(word.text.startswith("-") for word in command):
                 continue
         else:
             image = None

@@ -41,6 +41,11 @@ def starts_server(text: str) -> bool:
     return len(text) <= LONGEST_COMMAND and SERVER.search(text) is not None
 
 
+def is_program(word: str) -> bool:
+    """True for a word that, first behind an image whose entry point is the server, is neither its argument nor a model: `tail`."""
+    return re.match(r"/(?:usr/)?s?bin/|[^-/$][^/$]*$", word) is not None
+
+
 def read_elements(document: Document, nodes: Sequence[Node], env: Mapping[str, str], *, all_env: bool) -> Command:
     """The command line in list form, as containers have it. `all_env`: `env` is all that the container gets."""
     texts = [node.text for node in nodes]

@@ -17,11 +17,11 @@ Source: vLLM's release notes: default share 0.90 to 0.92 in 0.20.0, arguments re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
+from barostat.lint.rules._images import vllms_own
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -30,13 +30,8 @@ def judge(scene: Scene) -> Iterator[Found]:
         if engine.floating and engine.image is not None:
             tag = engine.image.text.rpartition(":")[2]
             named = f"the tag {tag} moves" if ":" in engine.image.text.rsplit("/", 1)[-1] else "the image has no tag, which is latest"
-            fix = "a version, such as v0.32.0" if _vllms_own(engine.image.text) else "a tag that stays, or a digest"
+            fix = "a version, such as v0.32.0" if vllms_own(engine.image.text) else "a tag that stays, or a digest"
             yield Found(engine.image.place, f"{named}: which vLLM runs depends on when the node pulled it", fix)
-
-
-def _vllms_own(image: str) -> bool:
-    """True for the project's own images, which are tagged with vLLM's version."""
-    return re.match(r"(?:(?:docker\.io|index\.docker\.io|registry\.hub\.docker\.com)/)?vllm/", image) is not None
 
 
 RULE = Rule("floating-tag", "an image whose tag moves", judge, "warning")

@@ -25,6 +25,7 @@ from barostat.core.version import parse_version
 from barostat.lint.edits import without_argument
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
+from barostat.lint.rules._images import vllms_own
 
 _NEWEST = parse_version(".".join(map(str, NEWEST_READ)))
 
@@ -38,7 +39,9 @@ def judge(scene: Scene) -> Iterator[Found]:
             flag = FLAGS.get(canonical_name(name.partition(".")[0]))
             if flag is None or version is None or known_flag(flag.name, version) != "absent":
                 continue
-            shown = f"vLLM {version}" if not floats else "the newest vLLM, which this tag brings"
+            newest = floats and engine.image is not None and vllms_own(engine.image.text)
+            shown = f"vLLM {version}" if not floats else "the newest vLLM, which this tag brings,"
+            shown = shown if newest or not floats else "a new vLLM, which this tag may bring,"
             when = f"was removed in {flag.gone}" if flag.gone and version.at_least(flag.gone) else f"exists since {flag.since}"
             instead = f"; {flag.instead} is what replaced it" if flag.instead else ""
             yield Found(
@@ -46,7 +49,7 @@ def judge(scene: Scene) -> Iterator[Found]:
                 f"{flag.option} {when}: {shown} refuses to start with it{instead}",
                 f"remove {flag.option}",
                 without_argument(scene, argument),
-                confidence="medium" if floats else None,
+                confidence="medium" if newest else "low" if floats else None,
             )
 
 
