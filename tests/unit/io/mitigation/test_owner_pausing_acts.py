@@ -38,7 +38,9 @@ def test_who_would_take_the_change_back_stays_paused_and_who_only_scales_has_it_
 def test_what_is_taken_back_leaves_the_owners_as_they_were() -> None:
     async def go(found: Scene) -> None:
         owned = Owned(found)
-        ended = await found.run(State(replace(owned_plan(found, owned), baseline=(("preemptions_per_s", 0.0), ("running_requests", 1e6)))))
+        plan = owned_plan(found, owned)
+        never_as_loaded = (("preemptions_per_s", 0.0), ("running_requests", 1e6))
+        ended = await found.run(State(replace(plan, baseline=never_as_loaded, bounds=replace(plan.bounds, verify_s=120.0))))
         assert ended is not None
         assert ended.phase == "RolledBack"
         assert owned.is_as_before
