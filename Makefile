@@ -24,9 +24,9 @@ PURE := core catalog kv engines gpus platform symptoms levers remedy twin judge 
 PURE_TESTS := tests/scenario tests/golden $(wildcard $(PURE:%=tests/unit/%))
 OTHER_TESTS := tests/arch tests/model tests/documents tests/fuzz $(filter-out $(PURE_TESTS),$(patsubst %/,%,$(wildcard tests/unit/*/)) $(wildcard tests/unit/*.py))
 
-# Three workers for two cores: some tests wait, for sockets and for other processes.
+# Three workers for two cores: some tests wait, for sockets and for other processes. Nothing is tried twice.
 check: lint ## format, lint, types, import contracts, unit, scenario, golden and model tests (under a minute)
-	$(BIN)/pytest -n 3 -m "not sweep" $(PURE_TESTS) $(OTHER_TESTS)
+	$(BIN)/pytest -n 3 -p no:rerunfailures -m "not sweep" $(PURE_TESTS) $(OTHER_TESTS)
 
 lint: $(STAMP)
 	@$(MAKE) --no-print-directory -j 2 -O lint-types lint-style lint-arrows
