@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint others beside-real on-cluster parity alone debian fix vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
+.PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others beside-real on-cluster parity alone debian fix vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
 # Each worker of pytest loads all tests: from compiled code, which is therefore kept, in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -24,13 +24,21 @@ PURE := core catalog kv engines gpus platform symptoms levers remedy twin judge 
 PURE_TESTS := tests/scenario tests/golden $(wildcard $(PURE:%=tests/unit/%))
 OTHER_TESTS := tests/arch tests/model tests/documents tests/fuzz $(filter-out $(PURE_TESTS),$(patsubst %/,%,$(wildcard tests/unit/*/)) $(wildcard tests/unit/*.py))
 
+# Three workers for two cores: some tests wait, for sockets and for other processes. Nothing is tried twice.
 check: lint ## format, lint, types, import contracts, unit, scenario, golden and model tests (under a minute)
-	$(BIN)/pytest -n 2 -m "not sweep" $(PURE_TESTS) $(OTHER_TESTS)
+	$(BIN)/pytest -n 3 -p no:rerunfailures -m "not sweep" $(PURE_TESTS) $(OTHER_TESTS)
 
 lint: $(STAMP)
+	@$(MAKE) --no-print-directory -j 2 -O lint-types lint-style lint-arrows
+
+lint-types:
+	$(BIN)/mypy
+
+lint-style:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+
+lint-arrows:
 	$(BIN)/lint-imports --no-cache
 
 fix: $(STAMP) ## format and mend what ruff can mend

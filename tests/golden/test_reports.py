@@ -22,6 +22,8 @@ SCENARIOS = (
     "bad-config-argument", "healthy-busy", "healthy-idle", "host-bound-text", "hung-engine", "kv-admission-queueing",
     "kv-pool-too-small", "kv-preemption-thrash", "prefill-bound", "slot-bound",
 )  # fmt: skip
+LENGTHY = "kv-admission-queueing"
+"""Its trials behind a gate take longer than all others together."""
 FORMS = {"txt": "table", "md": "md", "json": "json"}
 
 
@@ -36,7 +38,7 @@ def advised_once(recording: Recording) -> Examination:
 
 
 @pytest.mark.parametrize("ending", FORMS)
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", [pytest.param(one, marks=pytest.mark.sweep if one == LENGTHY else ()) for one in SCENARIOS])
 def test_a_report_is_word_for_word_what_it_was(
     scenario: str, ending: str, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,10 @@ _SHARED_LEAST = 0.02
 _ANSWERS = 2000  # as many as a class remembers
 
 
+_Alike = tuple[tuple[float, ...], int, float, float, float]
+"""Requests whose chances are the same: those, sequences of each, how many there are, what they hold, the sum of the squares of that."""
+
+
 class ReplicaLedger:
     """One replica. Mutable. `live`: what it has been given and has not returned. `open`: it is in rotation."""
 
@@ -93,18 +97,22 @@ class ReplicaLedger:
         if age_s < _LOOK_LEAST_S or age_s < _LOOK_EACH_S * len(self.live):
             return
         self.looked_at = at
-        groups: dict[tuple[tuple[float, ...], int], list[float]] = {}
+        groups: dict[tuple[int, int], _Alike] = {}
         for one in self.live.values():
             self._group(one, at, groups)
         mean, variance, shaky = [0.0] * _COUNT, [0.0] * _COUNT, [0.0] * _COUNT
-        for (row, sequences), (count, held, squares) in groups.items():
+        for row, sequences, count, held, squares in groups.values():
+            rounded, twice = count * sequences * self.block_variance, 2.0 * held
             for place, chance in enumerate(row):
                 grown = HORIZONS[place] * sequences
-                sure = chance * (1.0 - chance)
-                mean[place] += chance * (held + count * grown)
-                rounded = chance * count * sequences * self.block_variance
-                variance[place] += sure * (squares + grown * (2.0 * held + count * grown)) + rounded
-                shaky[place] += sqrt(sure) * (held + count * grown)
+                more = count * grown
+                mean[place] += chance * (held + more)
+                if chance < 1.0:
+                    sure = chance * (1.0 - chance)
+                    variance[place] += sure * (squares + grown * (twice + more)) + chance * rounded
+                    shaky[place] += sqrt(sure) * (held + more)
+                else:
+                    variance[place] += rounded
         # The chances are themselves learned from so many answers, and wrong for all requests alike.
         answers = max(1, min(_ANSWERS, next(iter(self.live.values())).lengths.root.seen)) if self.live else 1
         for place, tokens in enumerate(shaky):
@@ -112,20 +120,19 @@ class ReplicaLedger:
         self.mean, self.variance = mean, variance
         self.held_tokens = mean[0]
 
-    def _group(self, one: Reservation, at: float, groups: dict[tuple[tuple[float, ...], int], list[float]]) -> None:
+    def _group(self, one: Reservation, at: float, groups: dict[tuple[int, int], _Alike]) -> None:
         request = one.request
         produced = self.produced_by(one, at)
         row = one.lengths.remaining(produced, one.cap - produced)
         held = self.holds(one, produced)
         one.row, one.held = row, held
-        key = (row, request.sequences)
+        key = (id(row), request.sequences)  # a class gives one row for each age, which `one` holds on to
         group = groups.get(key)
-        if group is None:
-            groups[key] = [1.0, held, held * held]
-        else:
-            group[0] += 1.0
-            group[1] += held
-            group[2] += held * held
+        groups[key] = (
+            (row, request.sequences, 1.0, held, held * held)
+            if group is None
+            else (row, request.sequences, group[2] + 1.0, group[3] + held, group[4] + held * held)
+        )
 
     def budget(self, stated_tokens: int | None) -> float:
         """What requests of this gateway may come to hold here: the pool, or what is stated, less what others hold."""

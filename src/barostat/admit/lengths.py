@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from functools import cache
 
 HORIZONS = (0, 16, 48, 96, 144, 192, 256, 384, 512, 768, 1024, 1536, 3072, 6144, 12288)
 """Tokens from now at which the running set is looked at. All sequences of a replica grow at about the same rate: these are its steps. What
@@ -46,6 +47,20 @@ def _first_of(place: int) -> int:
 
 
 _EDGES = tuple(_first_of(place) for place in range(_BINS + 1))
+
+
+@cache
+def _ahead_of(place: int) -> tuple[tuple[int, float], ...]:
+    """Where an answer in the middle of that bin is at each horizon: the bin, and the share of it that is behind."""
+    middle = (_EDGES[place] + _EDGES[place + 1]) / 2 if place >= 8 else float(place)
+    found = []
+    for steps in HORIZONS:
+        start = bin_of(int(middle + steps))
+        if start >= _BINS - 1:
+            found.append((_BINS - 1, 1.0))  # past the last edge, what is left stays
+        else:
+            found.append((start, (middle + steps - _EDGES[start]) / (_EDGES[start + 1] - _EDGES[start])))
+    return tuple(found)
 
 
 class LengthClass:
@@ -115,24 +130,18 @@ class LengthClass:
         self._root_seen = 0
 
     def _row(self, place: int, cut: int) -> tuple[float, ...]:
-        middle = (_EDGES[place] + _EDGES[place + 1]) / 2 if place >= 8 else float(place)
-        alive = max(self._at(middle), 1e-9)
+        survival = self._survival
+        alive = 1e-9
         found: list[float] = []
-        for steps in HORIZONS[:cut]:
-            chance = 1.0 if not steps else min(1.0, self._at(middle + steps) / alive)
+        for steps, (start, share) in zip(HORIZONS[:cut], _ahead_of(place), strict=False):
+            reached = survival[start] + (survival[start + 1] - survival[start]) * share
+            if not steps:
+                alive = max(alive, reached)
+            chance = min(1.0, reached / alive) if steps else 1.0
             if chance < 1e-4:
                 break
             found.append(chance)
         return tuple(found)
-
-    def _at(self, tokens: float) -> float:
-        survival = self._survival
-        place = bin_of(int(tokens))
-        if place >= _BINS - 1:
-            return survival[-1]
-        start, end = _EDGES[place], _EDGES[place + 1]
-        share = (tokens - start) / (end - start)
-        return survival[place] + (survival[place + 1] - survival[place]) * share
 
     def _hazards(self) -> list[float]:
         if self._parent is None:

@@ -39,6 +39,13 @@ class LinearPace:
         duration_s = self.base_s + self.prefill_token_s * prefill_tokens + self.decode_s * decodes + self.kv_token_s * kv_tokens
         return max(1, round((duration_s + self.pair_s * pairs) * _NS))
 
+    def decoding(self, decodes: int) -> tuple[float, float]:
+        """(seconds, seconds more for each cached token) of a step in which so many requests decode, and nothing else is computed.
+
+        `step_ns` of such a step is their line, rounded: for who takes many steps of the same requests.
+        """
+        return self.base_s + self.decode_s * decodes, self.kv_token_s
+
     def start_ns(self, arrival_ns: int) -> int:
         """An idle engine starts at once."""
         return arrival_ns

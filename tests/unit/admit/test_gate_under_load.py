@@ -6,6 +6,8 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
+import pytest
+
 from barostat.admit import gate
 from barostat.admit.asked import AskedRequest
 from barostat.admit.decision import Admitted, Refused
@@ -105,16 +107,14 @@ def test_far_above_it_the_rest_is_refused_and_as_much_as_fits_is_answered() -> N
     assert engine.preempted <= 0.01 * engine.came[""]["answered"] + 1
 
 
-def test_who_asks_for_less_than_its_share_keeps_it_beside_a_flood() -> None:
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in (1, 2))])
+def test_who_asks_for_less_than_its_share_keeps_it_beside_a_flood(seed: int) -> None:
     """Two ask for a fifth of what fits each, the third for five times what fits; a third is each one's share."""
     rules = Rules(max_output_tokens=OUTPUT_LIMIT, queue_deadline_s=1.6, tenants=SHARES, tenants_closed=True)
-    ratios = []
-    for seed in range(3):
-        engine = Engine(random.Random(seed), rules)
-        engine.run({"red": 0.2 * FITS_PER_S, "blue": 0.2 * FITS_PER_S, "green": 5 * FITS_PER_S}, 25.0)
-        ratios.append(engine.answered_ratio("red", "blue"))
-        assert engine.came["green"]["answered"] > 0.3 * FITS_PER_S * 25.0
-    assert sum(ratios) / len(ratios) >= 0.95, ratios
+    engine = Engine(random.Random(seed), rules)
+    engine.run({"red": 0.2 * FITS_PER_S, "blue": 0.2 * FITS_PER_S, "green": 5 * FITS_PER_S}, 25.0)
+    assert engine.answered_ratio("red", "blue") >= 0.95
+    assert engine.came["green"]["answered"] > 0.3 * FITS_PER_S * 25.0
 
 
 def test_a_clock_that_steps_back_and_forth_loses_nothing() -> None:

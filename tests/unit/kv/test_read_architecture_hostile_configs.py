@@ -56,7 +56,7 @@ def spoiled(config: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(3, 10))])
 def test_spoiled_configs_are_refused_or_planned(seed: int) -> None:
     dice = random.Random(seed)
     version, card = parse_version("0.32.0"), find_card("H100")

@@ -90,7 +90,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=6,
 )
-JUNK: list[Any] = [None, -1, "9" * 5000, [None], {"name": {}}]
+JUNK: list[Any] = [None, *(pytest.param(junk, marks=pytest.mark.sweep) for junk in (-1, "9" * 5000, [None])), {"name": {}}]
 
 OWNED = {"ownerReferences": [{"kind": "ReplicaSet", "name": "rs", "controller": True}], "creationTimestamp": "2026-11-21T10:00:00Z"}
 CONTAINER: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -52,8 +53,10 @@ def outlook(outcome: Outcome, usable_blocks: int, slo: Slo, from_s: float, until
     refused = sum(start < one.at_s * NS <= end for one in outcome.rejections)
     length_s = max(until_s - from_s, 1e-9)
     held = running = waiting = 0.0
-    ends = [at for at, _, _, _ in outcome.load[1:]] + [outcome.end_ns]
-    for (at, free, runs, waits), following in zip(outcome.load, ends, strict=False):
+    # the step under way as the stretch begins, to the last that begins within it
+    first_step, behind = max(0, bisect_right(outcome.load, start, key=_begin) - 1), bisect_left(outcome.load, end, key=_begin)
+    ends = [*map(_begin, outcome.load[first_step + 1 : behind + 1]), outcome.end_ns]
+    for (at, free, runs, waits), following in zip(outcome.load[first_step:behind], ends, strict=False):
         overlap = (following if following < end else end) - (at if at > start else start)
         if overlap > 0:
             held += overlap * (usable_blocks - free)
@@ -84,6 +87,10 @@ def outlook(outcome: Outcome, usable_blocks: int, slo: Slo, from_s: float, until
         ttft_mean_s=first.mean,
         itl_mean_s=gaps.mean,
     )
+
+
+def _begin(step: tuple[int, int, int, int]) -> int:
+    return step[0]
 
 
 def of_several(one: Outlook, engines: float) -> Outlook:

@@ -107,8 +107,9 @@ def written(looks: Iterable[Look]) -> str:
         for place, found in enumerate(kept):
             if over > 0:
                 kept[place] = _thinned(found, points)
-                over += _size(kept[place]) - sizes[place]
-                sizes[place] = _size(kept[place])
+                size = sizes[place] if kept[place] is found else _size(kept[place])
+                over += size - sizes[place]
+                sizes[place] = size
     while over > 0:
         over -= sizes.pop(0)
         kept.pop(0)

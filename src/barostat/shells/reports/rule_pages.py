@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from barostat.alerts.healthy_hours import said_of
@@ -27,7 +28,8 @@ class Page:
     text: str
 
 
-def pages() -> dict[str, Page]:
+@cache
+def pages() -> Mapping[str, Page]:
     """Every page by name: causes by rank, then symptoms, levers, alerts and rules by name; of two with one name the rule gives way."""
     found = [Page(cause.name, "cause", cause.title, _docstring(cause.judge)) for cause in causes()]
     found += [Page(symptom.name, "symptom", symptom.title, _docstring(symptom.judge)) for symptom in symptoms()]

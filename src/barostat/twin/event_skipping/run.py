@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 from barostat.twin.event_skipping.state import DECODE, ENDING, EventSkippingState, Mover
 from barostat.twin.event_skipping.walk import StepPlan, plan_running, squeeze_running, walk_running
-from barostat.twin.intake import Intake
+from barostat.twin.intake import NS, Intake
+from barostat.twin.linear_pace import LinearPace
 from barostat.twin.outcome import DRY, Life, Outcome
 from barostat.twin.pace import EverySteps, Pace, attended
 from barostat.twin.request import Row
@@ -93,6 +94,8 @@ class EventSkippingRun:
         running, waiting = len(state.running), len(state.waiting)
         clock, now, free = state.clock, self._now_ns, state.pool.free
         first, last = clock, clock if self._ending else _NEVER
+        line = pace.decoding(decodes) if isinstance(pace, LinearPace) else None
+        step_s, kv_token_s = line or (0.0, 0.0)
         while now < until_ns:
             need = len(buckets[clock % size])
             if need > free:
@@ -103,7 +106,8 @@ class EventSkippingRun:
             if each:
                 now += each
             else:
-                took = pace.step_ns(0, decodes, base_sum + decodes * clock)
+                kv = base_sum + decodes * clock
+                took = round((step_s + kv_token_s * kv) * NS) or 1 if line else pace.step_ns(0, decodes, kv)
                 gaps[took] = gaps.get(took, 0) + decodes
                 now += took
             if clock > last or clock - 1 in ends:

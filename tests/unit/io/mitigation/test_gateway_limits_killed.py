@@ -243,12 +243,15 @@ def test_the_gateway_killed_at_every_act(tmp_path: Path, at: str, down_s: float,
     on_stage(tmp_path, go)
 
 
-def test_one_incident_through_all_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kills", [("TightenGateway",), pytest.param(("Changing", "TightenGateway", "Verifying", "Holding"), marks=pytest.mark.sweep)], ids=len
+)
+def test_one_incident_through_all_of_it(tmp_path: Path, kills: tuple[str, ...]) -> None:
     """As tests/cluster has it: one run after the other killed, the lease over, and then the gateway killed under the run that goes on."""
 
     async def go(stage: Stage) -> None:
         state: State | None = State(stage.plan())
-        for told in ("Changing", "TightenGateway", "Verifying", "Holding"):
+        for told in kills:
             mortal, began = Mortal(ACCESS, 10**9), len(stage.told)
 
             def kill(line: str, mortal: Mortal = mortal, told: str = told) -> None:

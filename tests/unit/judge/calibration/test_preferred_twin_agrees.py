@@ -17,7 +17,13 @@ from barostat.twin.settings import Settings, for_version
 from barostat.twin.summary import Slo
 
 
-@pytest.mark.parametrize("load", [Load((200, 800), (60, 200), rate=12.0), Load((200, 800), (60, 200), clients=16)], ids=["open", "closed"])
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param(Load((200, 800), (60, 200), rate=12.0), id="open", marks=pytest.mark.sweep),
+        pytest.param(Load((200, 800), (60, 200), clients=16), id="closed"),
+    ],
+)
 def test_the_forecast_of_an_engine_that_is_the_twin_agrees_with_it(load: Load) -> None:
     """Means within 5 %, the 99th percentile of the gaps within 10 %, of what its clients really had: buckets tell less than that."""
     settings = for_version(Settings(kv_blocks=4000, max_model_len=8192, max_num_seqs=256, async_scheduling=True), "0.32.0")

@@ -10,11 +10,20 @@ from barostat.engines.vllm.metrics import exposition
 from barostat.judge.evidence import recording
 from barostat.shells.cli.main import main
 
-BUNDLE = Path(__file__).parents[3] / "data" / "bundles" / "kv-preemption-thrash"
+BUNDLES = Path(__file__).parents[3] / "data" / "bundles"
 
 
-@pytest.mark.parametrize("form", ["html", "json", "table"])
-def test_every_scrape_is_read_once(form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("form", "cause", "trials"),
+    [
+        ("html", "kv-preemption-thrash", ["--no-trials"]),
+        ("json", "kv-preemption-thrash", ["--no-trials"]),
+        ("table", "prefill-bound", []),  # trials read nothing more
+    ],
+)
+def test_every_scrape_is_read_once(
+    form: str, cause: str, trials: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     read: list[int] = []
 
     def counted(text: str) -> exposition.Exposition:
@@ -22,7 +31,6 @@ def test_every_scrape_is_read_once(form: str, monkeypatch: pytest.MonkeyPatch, c
         return exposition.read(text)
 
     monkeypatch.setattr(recording, "read", counted)
-    untried = [] if form == "table" else ["--no-trials"]  # trials read nothing more: once is enough to see that
-    assert main(["diagnose", "--bundle", str(BUNDLE), "-o", form, *untried]) == 1
-    assert "kv-preemption-thrash" in capsys.readouterr().out
-    assert len(read) == len(list(BUNDLE.glob("metrics/*/*.prom"))) > 1
+    assert main(["diagnose", "--bundle", str(BUNDLES / cause), "-o", form, *trials]) == 1
+    assert cause in capsys.readouterr().out
+    assert len(read) == len(list((BUNDLES / cause).glob("metrics/*/*.prom"))) > 1

@@ -161,7 +161,14 @@ def test_caps_are_quantiles_of_the_traffic_and_off_is_among_them() -> None:
     assert trial.input_cap == 951
 
 
-@pytest.mark.parametrize(("budget", "levers"), [(10, ALWAYS), (12, ("watermark",)), (30, ALWAYS), (30, ("max-num-seqs",)), (50, ALWAYS)])
+@pytest.mark.parametrize(
+    ("budget", "levers"),
+    [
+        (10, ALWAYS),
+        (12, ("watermark",)),
+        *(pytest.param(*one, marks=pytest.mark.sweep) for one in ((30, ALWAYS), (30, ("max-num-seqs",)), (50, ALWAYS))),
+    ],
+)
 def test_the_budget_is_never_exceeded(budget: int, levers: tuple[str, ...]) -> None:
     run, batches = Counted(), list[int]()
     results = Results(space_of(FEW_SLOTS, levers, [], []), SLO, PACE, run, lambda now: batches.append(now.budget), budget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,10 +16,13 @@ from barostat.core.change import ConfigChange
 from barostat.core.diagnosis import NextStep, Report
 from barostat.core.limits import LimitsSpec, RemedyLimits, RequestLimits, ServiceLevel, ServingLimits
 from barostat.core.verdict import Absent, Present
+from barostat.core.window import Window
 from barostat.io.bundles import bundle
 from barostat.judge.diagnosis.diagnose import diagnose
-from barostat.judge.evidence.recording import Recording
+from barostat.judge.evidence.recording import Recording, ReplicaRecording
+from barostat.judge.mitigation import planning
 from barostat.judge.mitigation.facts import facts, fits, rollout_age_s, worse_before
+from barostat.judge.mitigation.forecast import Forecast, best
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.planning import NoRemedy, Planned, Wish, limits_after, plan_for, rollback_plan
 from barostat.judge.mitigation.target_objects import former_revision
@@ -27,6 +31,7 @@ from barostat.platform.objects import instant
 from barostat.remedy.plan import GatewayRef, lint
 from barostat.remedy.precheck import judged, refusals
 from barostat.remedy.state import State
+from barostat.twin.summary import Slo
 
 BUNDLES = Path(__file__).resolve().parents[3] / "data" / "bundles"
 ARGS = ["/models/tiny", "--max-model-len", "4096"]
@@ -84,6 +89,25 @@ def planned(seen: TargetSnapshot, **wish: Any) -> Planned:
     found = plan_for(seen, Wish("vllm-1", **wish), limits)
     assert isinstance(found, Planned), found
     return found
+
+
+REALLY, FORECAST = best, dict[Any, tuple[NextStep | None, tuple[Forecast, ...]]]()
+
+
+@pytest.fixture(autouse=True)
+def forecast_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin's forecast of one recording (they are read once, and stay) for the same steps is made once for all tests."""
+
+    def once(
+        steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo
+    ) -> tuple[NextStep | None, tuple[Forecast, ...]]:
+        steps = tuple(steps)
+        asked = (steps, id(replica), window.at, slo)
+        if asked not in FORECAST:
+            FORECAST[asked] = REALLY(steps, replica, window, slo)
+        return FORECAST[asked]
+
+    monkeypatch.setattr(planning, "best", once)
 
 
 @cache

@@ -98,11 +98,11 @@ PACE = LinearPace(0.010, 4e-5, 6e-5, 1.5e-8)
 @pytest.mark.parametrize(
     ("load", "clients"),
     [
-        (Load((100, 400), (50, 200), clients=40), 40),
+        pytest.param(Load((100, 400), (50, 200), clients=40), 40, marks=pytest.mark.sweep),
         (Load((100, 400), (50, 200), clients=12), 12),
-        (Load((100, 400), (50, 200), rate=7.0), None),
+        pytest.param(Load((100, 400), (50, 200), rate=7.0), None, marks=pytest.mark.sweep),
         (Load((100, 400), (50, 200), rate=4.0), None),
-        (Load((100, 400), (50, 200), rate=4.0, evenly=True), None),
+        pytest.param(Load((100, 400), (50, 200), rate=4.0, evenly=True), None, marks=pytest.mark.sweep),
     ],
 )
 def test_the_twins_own_clients_are_found(load: Load, clients: int | None) -> None:

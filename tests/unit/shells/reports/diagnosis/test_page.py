@@ -100,6 +100,6 @@ def test_what_comes_from_outside_is_escaped() -> None:
 
 
 def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diagnose", "--bundle", str(BUNDLES / "kv-preemption-thrash"), "-o", "html"]) == 1
+    assert main(["diagnose", "--bundle", str(BUNDLES / "kv-preemption-thrash"), "--no-trials", "-o", "html"]) == 1
     assert "kv-preemption-thrash" in words(parsed(capsys.readouterr().out))
     assert main(["diagnose", "http://127.0.0.1:9", "-o", "html", "--watch"]) == 2

@@ -9,7 +9,7 @@ from tests.support.pages import BUNDLES, pages
 
 from barostat.shells.reports.sheet.style import STYLE
 
-QUICK = ("kv-preemption-thrash", "bad-config-model", "hung-engine")
+QUICK = ("prefill-bound", "bad-config-model", "hung-engine")
 LENGTHY = [f"diagnose-{path.name}" for path in BUNDLES.iterdir() if path.name not in QUICK]
 NAMES = [pytest.param(name, marks=pytest.mark.sweep if name in LENGTHY else ()) for name in sorted(pages())]
 
