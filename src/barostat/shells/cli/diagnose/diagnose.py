@@ -237,5 +237,7 @@ def _console() -> Console:
 
     from barostat.shells.cli.gated_streams import own
     from barostat.shells.reports.aligned import Unpadded
+    from barostat.shells.reports.wrapped import terminal_width
 
-    return Console(file=cast("TextIO", Unpadded(own(sys.stdout))), highlight=False, markup=False, emoji=False, soft_wrap=False)
+    width = terminal_width()
+    return Console(file=cast("TextIO", Unpadded(own(sys.stdout))), width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)

@@ -7,6 +7,7 @@ from barostat.core.units import figure
 from barostat.shells.reports.simulation.text import format_seconds
 
 HEADING = ("", "tokens/s", "TTFT mean", "TTFT p99", "ITL mean", "ITL p99", "preempt/s", "refused", "beside today")
+_SHORT_HEADING = ("", "tokens/s", "TTFT", "p99", "ITL", "p99", "preempt/s", "refused")
 _EFFECTS = {"helps": "helps", "trade-off": "helps at a price", "harms": "costs more than it brings"}
 
 
@@ -22,13 +23,20 @@ def expected_words(found: Expected) -> str:
 
 def forecast_lines(step: NextStep) -> list[str]:
     """What goes below a step: its forecast and what that is beside today, or why it was not tried; nothing where no trials were made."""
+    if step.untried or step.expected is None or step.effect in (None, "nothing"):
+        return [told] if (told := effect_words(step)) else []
+    return [f"forecast: {expected_words(step.expected)}", effect_words(step)]
+
+
+def effect_words(step: NextStep) -> str:
+    """What the step's forecast is beside today, or why it was not tried; empty where no trials were made."""
     if step.untried:
-        return [f"not tried: {step.untried}"]
+        return f"not tried: {step.untried}"
     if step.expected is None or step.effect is None:
-        return []
+        return ""
     if step.effect == "nothing":
-        return ["forecast: no difference from today that is more than chance"]
-    return [f"forecast: {expected_words(step.expected)}", f"{_EFFECTS[step.effect]}: {step.told.removeprefix('better: ')}"]
+        return "forecast: no difference from today that is more than chance"
+    return f"{_EFFECTS[step.effect]}: {step.told.removeprefix('better: ')}"
 
 
 def trials_words(replica: ReplicaReport) -> list[str]:
@@ -50,6 +58,18 @@ def rows(replica: ReplicaReport) -> list[tuple[str, ...]]:
     steps = [step for step in replica.next if step.expected is not None]
     found = [HEADING, ("today", *_cells(replica.trials.today), "")]
     return [*found, *((step.change, *_cells(step.expected), step.told) for step in steps if step.expected is not None)]
+
+
+def numbered_rows(replica: ReplicaReport, steps: int) -> list[tuple[str, ...]]:
+    """The heading, today, and those of the first so many steps that would change something, by their numbers; nothing without trials."""
+    if replica.trials is None or replica.trials.today is None:
+        return []
+    tried = [
+        (str(number), step.expected)
+        for number, step in enumerate(replica.next[:steps], 1)
+        if step.expected is not None and step.effect != "nothing"
+    ]
+    return [_SHORT_HEADING, ("today", *_cells(replica.trials.today)), *((number, *_cells(expected)) for number, expected in tried)]
 
 
 def _cells(found: Expected) -> tuple[str, ...]:

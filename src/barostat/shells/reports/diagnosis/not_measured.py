@@ -1,4 +1,4 @@
-"""What could not be told, by the source that was missing: a line each, instead of one for every symptom."""
+"""What could not be told, by the sources that were missing: a clause each, instead of one for every symptom."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from barostat.core.diagnosis import SymptomFinding
 from barostat.core.verdict import Unknown
 
 _SOURCES = (
-    ("the card (nvidia-smi, amd-smi or DCGM)", ("gpu_",)),
+    ("the card's state", ("gpu_",)),
     ("the kernel's log", ("kernel_",)),
     ("the cluster", ("pod_", "pods_", "node_", "hpa_", "scale_", "rollout_", "replicas_")),
     ("the gateway's access log", ("gateway_",)),
     ("the host and the engine's processes", ("host_", "cpu_", "process_", "engine_core_")),
     ("a request of one token (--probe)", ("probe_", "health_")),
     ("the engine's log", ("log_", "previous_log_")),
+    ("the model's shape and the card (--model-config, --gpu)", ("expected_work_",)),
 )
 
 
 def not_measured(found: Iterable[SymptomFinding]) -> list[str]:
-    """A line for each source that was not seen, with the symptoms that need it; those with a reason of their own after them."""
+    """A clause for each source that was not seen, with the symptoms that need it; those with a reason of their own after them."""
     by_source: dict[str, list[str]] = {}
     others = []
     for finding in found:
@@ -34,8 +35,8 @@ def not_measured(found: Iterable[SymptomFinding]) -> list[str]:
 
 
 def _source(verdict: Unknown) -> str:
-    """The one source whose readings are all that is missing; empty where there is another reason."""
+    """The sources whose readings are all that is missing; empty where there is another reason."""
     if "measured" not in verdict.why or not verdict.missing:
         return ""
-    sources = {next((source for source, starts in _SOURCES if signal.startswith(starts)), "") for signal in verdict.missing}
-    return sources.pop() if len(sources) == 1 else ""
+    found = {next((source for source, starts in _SOURCES if signal.startswith(starts)), "") for signal in verdict.missing}
+    return "" if "" in found else " or ".join(source for source, _ in _SOURCES if source in found)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import re
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport, SymptomFinding
+from barostat.core.diagnosis import Diagnosis, NextStep, ReplicaReport
 from barostat.core.shown import ShownReport
-from barostat.core.units import figure
 from barostat.core.verdict import Absent, Evidence, Present
-from barostat.shells.reports.diagnosis.forecasts import forecast_lines, trials_words
+from barostat.shells.reports.diagnosis.forecasts import effect_words, numbered_rows, trials_words
+from barostat.shells.reports.diagnosis.in_full import by_reason, readings, reasons_once, value_words
 from barostat.shells.reports.diagnosis.not_measured import not_measured
 
 STYLES = {"none": "bold green", "info": "bold cyan", "warning": "bold yellow", "critical": "bold white on red"}
@@ -24,7 +23,7 @@ SHORT_EVIDENCE = 5
 SHORT_NEXT = 4
 SHORT_REFUSED = 3
 SHORT_MISSING = 4
-_LABELS = re.compile(r"\{[^{}]*\}")
+_MOST_NAMES = 16
 
 
 def print_report(report: ShownReport, console: Console, *, wide: bool = False) -> None:
@@ -92,34 +91,27 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
         )
     present = [finding for finding in replica.symptoms if isinstance(finding.verdict, Present)]
     carrying = present if wide else [finding for finding in present if finding.name in replica.rests_on][:SHORT_EVIDENCE]
-    parts += _section("Why", _findings(carrying, wide=wide))
+    parts += _section(
+        "Why", [_named(finding.name, finding.verdict.because) for finding in carrying if isinstance(finding.verdict, Present)]
+    )
+    if wide:
+        parts += _section("Measured", [Text(f"{source}: {said}") for source, said in readings(present)])
     if replica.contributing:
         parts += _section("Also", [Text(text) for text in replica.contributing])
-    cut = replica.ruled_out if wide else replica.ruled_out[:SHORT_RULED_OUT]
-    parts += _section("Not", [Text.assemble((item.cause, "bold"), f": {item.because}") for item in cut])
-    parts += _section("Perhaps", [Text.assemble((item.cause, "bold"), f": {item.because}") for item in replica.not_ruled_out])
+    said = {finding.verdict.because for finding in present if isinstance(finding.verdict, Present)}
+    parts += _not_so("Not", [(item.cause, item.because) for item in replica.ruled_out], said, wide=wide)
+    parts += _section("Perhaps", [_named(item.cause, item.because) for item in replica.not_ruled_out])
     steps = replica.next if wide else replica.next[:SHORT_NEXT]
-    parts += _section(
-        "Next",
-        [
-            Text.assemble(
-                f"{number}. {step.lever}: ",
-                (step.change, "bold"),
-                (_cost(step), "dim"),
-                f"\n   {step.because}",
-                *((f"\n   {line}", "cyan" if line.startswith("forecast") else "dim") for line in forecast_lines(step)),
-            )
-            for number, step in enumerate(steps, 1)
-        ],
-    )
-    parts += _section("Tried", [Text(line) for line in trials_words(replica)])
+    parts += _section("Next", [_step(number, step) for number, step in enumerate(steps, 1)])
+    parts += _tried(replica, len(steps))
     refused = replica.not_advised if wide else replica.not_advised[:SHORT_REFUSED]
-    parts += _section("Leave", [Text.assemble((step.lever, "bold"), f": {step.because}") for step in refused])
+    parts += _section("Leave", [_named(names, because) for names, because in by_reason(refused)])
     if replica.diagnosis.cause == "unknown" or wide:
         parts += _section("To tell, give", [Text(text) for text in (replica.missing if wide else replica.missing[:SHORT_MISSING])])
     if wide:
-        parts += _section("Unknown", [Text(text) for text in not_measured(replica.symptoms)])
-        parts += _section("Absent", [Text(f"{f.name}: {f.verdict.because}") for f in replica.symptoms if isinstance(f.verdict, Absent)])
+        parts += _section("Unknown", [Text("; ".join(not_measured(replica.symptoms)))])
+        absent = [(finding.name, finding.verdict.because) for finding in replica.symptoms if isinstance(finding.verdict, Absent)]
+        parts += _not_so("Absent", absent, said, wide=True)
     parts += _section("Notes", [Text(problem, style="yellow") for problem in replica.problems])
     if not wide:
         parts.append(_line("", Text(f"\nAll of it: -o wide. What a name means: barostat explain {replica.diagnosis.cause}", style="dim")))
@@ -140,46 +132,51 @@ def _line(label: str, value: RenderableType) -> Table:
     return grid
 
 
-def _section(label: str, rows: list[Text]) -> list[RenderableType]:
+def _section(label: str, rows: Sequence[RenderableType]) -> list[RenderableType]:
     lines: list[RenderableType] = [_line(label if number == 0 else "", row) for number, row in enumerate(rows)]
     return [Text(), *lines] if lines else []
 
 
-def _findings(found: list[SymptomFinding], *, wide: bool) -> list[Text]:
-    """A finding each; `wide`: with the readings it rests on, each where it is first needed."""
-    told: set[str] = set()
-    return [_finding(finding, told, wide=wide) for finding in found]
+def _named(name: str, because: str) -> Text:
+    return Text.assemble((name, "bold"), f": {because}")
 
 
-def _finding(finding: SymptomFinding, told: set[str], *, wide: bool) -> Text:
-    verdict = finding.verdict
-    assert isinstance(verdict, Present)
-    text = Text.assemble((finding.name, "bold"), f": {verdict.because}")
-    if wide:
-        for item in verdict.evidence:
-            if item.signal not in told:
-                told.add(item.signal)
-                text.append(f"\n  {_brief_evidence(item)}", style="dim")
-    return text
+def _not_so(label: str, rows: list[tuple[str, str]], said: set[str], *, wide: bool) -> list[RenderableType]:
+    """What is not the case and why: the first few, or (`wide`) all, those of which nothing was seen by their names or, where
+    these are many, their number."""
+    if not wide:
+        return _section(label, [_named(name, because) for name, because in rows[:SHORT_RULED_OUT]])
+    told, names = reasons_once(rows, said)
+    if len(names) > _MOST_NAMES:
+        names = [f"{len(names)} more, which -o json names"]
+    rest = [Text(f"{'nor a sign of ' if told else 'no sign of '}{', '.join(names)}")] if names else []
+    return _section(label, [*(_named(name, because) for name, because in told), *rest])
+
+
+def _step(number: int, step: NextStep) -> Table:
+    """A next step behind its number: the change, why this one, what it is forecast to bring."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(ratio=1)
+    grid.add_row(f"{number}.", Text.assemble(f"{step.lever}: ", (step.change, "bold"), (_cost(step), "dim"), f"\n{step.because}"))
+    if told := effect_words(step):
+        grid.add_row("", Text(told, style="dim" if step.untried or step.effect == "nothing" else "cyan"))
+    return grid
+
+
+def _tried(replica: ReplicaReport, steps: int) -> list[RenderableType]:
+    """What today's setting and each of the first so many steps come to on the twin, and what that rests on."""
+    rows = numbered_rows(replica, steps)
+    if not rows:
+        return _section("Tried", [Text(line) for line in trials_words(replica)])
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for number in range(len(rows[0])):
+        table.add_column(justify="right" if number else "left", no_wrap=True)
+    for number, row in enumerate(rows):
+        table.add_row(*row, style="dim" if number == 0 else "")
+    return _section("Tried", [table, *(Text(line, style="dim") for line in trials_words(replica)[1:])])
 
 
 def evidence_words(item: Evidence) -> str:
     """One piece of evidence in words: value, unit, where it comes from, how old it is."""
-    return f"{item.signal} {_value_words(item)}, from {item.source}, {item.age_s:.0f} s old"
-
-
-def _value_words(item: Evidence) -> str:
-    if not math.isfinite(item.value):
-        return f"{item.value}, which is no quantity"
-    if item.unit == "ratio":
-        return f"{item.value:.1%}"
-    if item.unit == "bytes":
-        return f"{item.value / 2**30:.2f} GiB"
-    value = f"{item.value:,.0f}" if item.value == int(item.value) else figure(item.value)
-    return value if item.unit in ("count", "bool") else f"{value} {item.unit}"
-
-
-def _brief_evidence(item: Evidence) -> str:
-    """A reading by its value, the name that its source gives it, and its age where it is not of now; the JSON has the file too."""
-    named = _LABELS.sub("", item.source.partition(" (")[0])
-    return f"{item.signal} {_value_words(item)}, {named}" + (f", {item.age_s:.0f} s old" if item.age_s >= 1 else "")
+    return f"{item.signal} {value_words(item)}, from {item.source}, {item.age_s:.0f} s old"
