@@ -150,7 +150,10 @@ class Watched:
         delayed = busy and self.settings.async_scheduling
         coming, self._late = self._late, []
         while self._coming and self._coming[0][0] <= now:
-            (self._late if delayed else coming).append(heapq.heappop(self._coming))
+            come = heapq.heappop(self._coming)
+            (self._late if delayed else coming).append(come)
+            if come[2] < 0:
+                self._next_comes(come[0])
         for at_ns, number, client in coming:
             self._add(at_ns, number, client)
         tick = self._engine.tick(now)
@@ -176,9 +179,11 @@ class Watched:
         self._requests[request.request_id] = request
         self._unscheduled.append(request)
         self._engine.add(request)
-        if client < 0:
-            gap_s = 1 / load.rate if load.evenly else self._dice["arrival"].exponential(1 / load.rate)
-            self._comes(at_ns + round(gap_s * 1e9), -1)
+
+    def _next_comes(self, at_ns: int) -> None:
+        """Who comes after one that came at that instant, whenever that one is scheduled: several may come within one step."""
+        gap_s = 1 / self._load.rate if self._load.evenly else self._dice["arrival"].exponential(1 / self._load.rate)
+        self._comes(at_ns + round(gap_s * 1e9), -1)
 
     def _take(self, tick: Tick, now_ns: int) -> None:
         self._metrics.scheduler(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from barostat.catalog import metric_names as names
 from barostat.core.window import Window
@@ -22,6 +23,10 @@ _FEWEST_FINISHED = 20
 _FEWEST_MEANS = 4
 # Lengths that are all the same keep clients in step with each other for ever, as no real ones are.
 _LEAST_SPREAD = 0.3
+# As log odds: so near to an end of its bucket may a mean lie.
+_MOST_SHIFT = 4.0
+# The mean of a density that falls straight to nothing.
+_FALLING = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +41,24 @@ class ObservedLengths:
     deviation_tokens: float | None = None
 
     @property
-    def inner_power(self) -> float:
-        """k of low + (high - low) x u^k within a bucket, u even in 0..1, so that the mean of all is the true one."""
-        low_sum = width_sum = 0.0
-        for low, high, count in buckets(self.histogram):
-            low_sum += low * count
-            width_sum += (high - low) * count
-        if width_sum <= 0:
-            return 1.0
-        middle = (self.mean_tokens * self.histogram.total - low_sum) / width_sum
-        return 1 / min(0.98, max(0.02, middle)) - 1
+    def middles(self) -> tuple[float, ...]:
+        """Where in each bucket the mean of what lies in it is, 0..1, so that the mean of all is the true one.
+
+        A bucket whose neighbour holds less is fuller towards the other side: lengths that end in the midst of the last bucket leave it
+        nearly empty, and do not press those below it together.
+        """
+        found = buckets(self.histogram)
+        leans = [math.log(middle / (1 - middle)) for middle in _leaning(found)]
+
+        def mean(shift: float) -> float:
+            placed = zip(found, leans, strict=True)
+            return sum(count * (low + (high - low) / (1 + math.exp(-lean - shift))) for (low, high, count), lean in placed)
+
+        below, above = -_MOST_SHIFT, _MOST_SHIFT
+        for _ in range(40):
+            shift = (below + above) / 2
+            below, above = (shift, above) if mean(shift) < self.mean_tokens * self.histogram.total else (below, shift)
+        return tuple(1 / (1 + math.exp(-lean - below)) for lean in leans)
 
     @property
     def inner_spread(self) -> float:
@@ -55,12 +68,11 @@ class ObservedLengths:
         """
         if self.deviation_tokens is None:
             return 1.0
-        power, total = self.inner_power, self.histogram.total
-        at = 1 / (1 + power)
+        total = self.histogram.total
         within = between = 0.0
-        for low, high, count in buckets(self.histogram):
-            within += count * (high - low) ** 2 * (1 / (1 + 2 * power) - at * at)
-            between += count * (low + (high - low) * at - self.mean_tokens) ** 2
+        for (low, high, count), middle in zip(buckets(self.histogram), self.middles, strict=True):
+            within += count * (high - low) ** 2 * variance_within(middle)
+            between += count * (low + (high - low) * middle - self.mean_tokens) ** 2
         left = 2 * self.deviation_tokens**2 - between / total
         return max(_LEAST_SPREAD, math.sqrt(min(1.0, max(0.0, left) * total / within))) if within > 0 else 1.0
 
@@ -163,6 +175,35 @@ def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:
             found.append((start, high, count - below))
         start, below = high, count
     return found
+
+
+def place_within(middle: float, even: float) -> float:
+    """A place in a bucket, 0..1, whose mean is `middle`, of a number even in 0..1: density runs straight from edge to edge.
+
+    Where that cannot have such a mean, it falls to nothing within the bucket already.
+    """
+    if middle > 0.5:
+        return 1 - place_within(1 - middle, even)
+    if middle < _FALLING:
+        return 3 * middle * (1 - math.sqrt(1 - even))
+    slope = 6 * middle - 3
+    return even if abs(slope) < 1e-6 else (math.sqrt((1 - slope) ** 2 + 4 * slope * even) - 1 + slope) / (2 * slope)
+
+
+def variance_within(middle: float) -> float:
+    """The variance of `place_within`."""
+    low = min(middle, 1 - middle)
+    return low * low / 2 if low < _FALLING else 1 / 12 - (2 * low - 1) ** 2 / 4
+
+
+def _leaning(found: Sequence[tuple[float, float, float]]) -> list[float]:
+    """Where in each bucket its mean lies, 0..1, if density runs straight from edge to edge and at an edge is between that of both sides."""
+    dense = [count / (high - low) for low, high, count in found]
+    edges = [0.0] * (len(found) + 1)
+    for at in range(1, len(found)):
+        if found[at - 1][1] == found[at][0]:
+            edges[at] = math.sqrt(dense[at - 1] * dense[at])
+    return [(left + 2 * right) / (3 * (left + right)) if left + right else 0.5 for left, right in pairwise(edges)]
 
 
 def bucket_of(histogram: Histogram, q: float) -> tuple[float, float] | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import accumulate
 
-from barostat.judge.observed.traffic import ObservedLengths, ObservedTraffic, buckets
+from barostat.judge.observed.traffic import ObservedLengths, ObservedTraffic, buckets, place_within
 from barostat.twin.request import Row
 from barostat.twin.workload.made import in_turn
 from barostat.twin.workload.random_streams import Dice
@@ -43,12 +44,13 @@ def rows_like(traffic: ObservedTraffic, seed: int, duration_s: float, block_toke
 
 
 def _arrivals(traffic: ObservedTraffic, seed: int, duration_s: float) -> list[float]:
-    """Instants of a Poisson process whose rate is that of the seen stretches, repeated."""
+    """Instants of a Poisson process whose rate is that of the seen stretches, repeated, as far as it varied by more than chance."""
     dice, found = Dice(seed, "arrivals"), list[float]()
-    stretch, at_s, end_s = 0, 0.0, traffic.rates[0][0]
+    rates = beyond_chance(traffic.rates)
+    stretch, at_s, end_s = 0, 0.0, rates[0][0]
     work = dice.exponential(1.0)  # in expected arrivals: the next one comes when so many have passed
     while at_s < duration_s and len(found) < _MOST_ROWS:
-        rate = traffic.rates[stretch][1]
+        rate = rates[stretch][1]
         if work <= rate * (end_s - at_s):
             at_s += work / rate if rate else 0.0
             if at_s < duration_s:
@@ -56,9 +58,26 @@ def _arrivals(traffic: ObservedTraffic, seed: int, duration_s: float) -> list[fl
             work = dice.exponential(1.0)
             continue
         work -= rate * (end_s - at_s)
-        stretch = (stretch + 1) % len(traffic.rates)
-        at_s, end_s = end_s, end_s + traffic.rates[stretch][0]
+        stretch = (stretch + 1) % len(rates)
+        at_s, end_s = end_s, end_s + rates[stretch][0]
     return found
+
+
+def beyond_chance(rates: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """(seconds, arrivals per second) with the part of their variation that a steady rate has by chance taken out.
+
+    What comes at random once more has that part again: without this, arrivals at random would come back in denser crowds than they did.
+    The variance of a Poisson count is its mean; that of what is made here then is the one that was seen. Silence stays silence.
+    """
+    span_s = sum(seconds for seconds, _ in rates)
+    mean = sum(seconds * rate for seconds, rate in rates) / span_s if span_s else 0.0
+    if len(rates) < 2 or mean <= 0:
+        return list(rates)
+    seen = sum(seconds * (rate - mean) ** 2 for seconds, rate in rates) / mean / (len(rates) - 1)
+    kept = math.sqrt(1 - 1 / seen) if seen > 1 else 0.0
+    nearer = [(seconds, mean + kept * (rate - mean) if rate > 0 else 0.0) for seconds, rate in rates]
+    scale = mean * span_s / sum(seconds * rate for seconds, rate in nearer)
+    return [(seconds, rate * scale) for seconds, rate in nearer]
 
 
 class _Drawn:
@@ -67,15 +86,15 @@ class _Drawn:
     def __init__(self, seen: ObservedLengths, longest: int, dice: Dice) -> None:
         self._buckets = buckets(seen.histogram)
         self._sums = list(accumulate(count for _, _, count in self._buckets))
-        self._power, self._spread = seen.inner_power, seen.inner_spread
-        self._middle = 1 / (1 + self._power)
+        self._middles, self._spread = seen.middles, seen.inner_spread
         self._longest = max(1, longest)
         self._dice = dice
 
     def draw(self) -> int:
         """One length, at least 1."""
-        low, high, _ = self._buckets[min(len(self._sums) - 1, bisect_left(self._sums, self._dice.uniform() * self._sums[-1]))]
-        length = low + (high - low) * (self._middle + self._spread * (float(self._dice.uniform() ** self._power) - self._middle))
+        place = min(len(self._sums) - 1, bisect_left(self._sums, self._dice.uniform() * self._sums[-1]))
+        (low, high, _), middle = self._buckets[place], self._middles[place]
+        length = low + (high - low) * (middle + self._spread * (place_within(middle, self._dice.uniform()) - middle))
         return min(self._longest, max(1, math.ceil(length)))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +19,11 @@ from barostat.io.bundles import bundle
 from barostat.judge.observed.engine import ObservedEngine, observed_engine
 from barostat.judge.observed.settings import observed_settings
 from barostat.judge.observed.traffic import NotObserved, ObservedLengths, ObservedTraffic, observed_traffic
-from barostat.judge.observed.workload import rows_like
+from barostat.judge.observed.workload import beyond_chance, rows_like
 from barostat.twin.forms import simulate
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import KvGroup, Settings
+from barostat.twin.workload.random_streams import Dice
 
 BUNDLES = Path(__file__).parents[3] / "data/bundles"
 PROMPTS = ObservedLengths(Histogram((100.0, 200.0, 500.0, 1000.0, math.inf), (10.0, 30.0, 90.0, 100.0, 100.0)), 290.0)
@@ -45,11 +48,52 @@ def test_lengths_have_the_buckets_and_the_mean_that_were_seen() -> None:
 
 def test_lengths_that_are_nearly_alike_stay_so() -> None:
     one_bucket = Histogram((200.0, 500.0, math.inf), (0.0, 80.0, 80.0))
-    for deviation, allowed in ((0.0, 27.0), (30.0, 42.0), (None, 89.0)):
+    for deviation, allowed in ((0.0, 21.0), (30.0, 42.0), (None, 71.0)):
         lengths = ObservedLengths(one_bucket, 300.0, deviation)
         inputs = [row.input_tokens for row in rows_like(replace(TRAFFIC, prompts=lengths), 1, 1000.0, 16, 4096)]
         assert statistics.fmean(inputs) == pytest.approx(300, rel=0.03)
         assert statistics.pstdev(inputs) == pytest.approx(allowed, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("draw", "most_ratio"),
+    [
+        (lambda dice: 100 + 600 * dice.uniform(), 0.2),
+        (lambda dice: 2000 + 4000 * dice.uniform(), 0.2),
+        (lambda dice: dice.exponential(400), 0.1),
+    ],
+    ids=["even", "even, long", "falling"],
+)
+def test_lengths_lie_as_far_apart_as_they_did(draw: Callable[[Dice], float], most_ratio: float) -> None:
+    """What the engine's buckets leave open is not made wider than it was: the pool holds as many requests as their longest allow."""
+    dice = Dice(1, "lengths")
+    lengths = [max(1.0, draw(dice)) for _ in range(20_000)]
+    bounds = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10_000.0, math.inf)
+    histogram = Histogram(bounds, tuple(float(sum(length <= bound for length in lengths)) for bound in bounds))
+    seen = ObservedLengths(histogram, statistics.fmean(lengths))
+    rows = rows_like(replace(TRAFFIC, prompts=seen, in_flight=()), 2, 3000.0, 16, 100_000)
+    made = [row.input_tokens for row in rows]
+    assert statistics.fmean(made) == pytest.approx(statistics.fmean(lengths), rel=0.02)
+    assert statistics.pstdev(made) == pytest.approx(statistics.pstdev(lengths), rel=most_ratio)
+
+
+def test_arrivals_at_random_do_not_come_back_in_denser_crowds() -> None:
+    """A steady rate as it is seen in stretches of 5 s, and made again: counts vary as much as they did, not twice as much."""
+    dice = Dice(7, "seen")
+
+    def counts(instants: list[float], seconds: float) -> list[int]:
+        found = Counter(int(at // seconds) for at in instants)
+        return [found[place] for place in range(int(max(instants) // seconds))]
+
+    instants, at_s = list[float](), 0.0
+    while at_s < 600:
+        at_s += dice.exponential(1 / 3)
+        instants.append(at_s)
+    rates = tuple((5.0, count / 5) for count in counts(instants, 5.0))
+    rows = rows_like(replace(TRAFFIC, rates=rates, in_flight=()), 2, 3000.0, 16, 4096)
+    made = counts([row.arrival_s for row in rows], 5.0)
+    assert statistics.pstdev(made) ** 2 / statistics.fmean(made) == pytest.approx(1.0, abs=0.25)
+    assert beyond_chance(((30.0, 2.0), (10.0, 12.0)))[1][1] == pytest.approx(12.0, rel=0.01)  # a burst stays one
 
 
 def test_arrivals_follow_the_stretches_over_again() -> None:

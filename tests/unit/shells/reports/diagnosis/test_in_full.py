@@ -59,7 +59,7 @@ def test_a_reason_without_a_figure_or_said_before_is_a_name() -> None:
 
 def test_a_value_has_its_unit_and_no_powers_of_ten() -> None:
     def words(value: float, unit: str) -> str:
-        return value_words(Evidence("s", value, unit, "x", 0.0))
+        return value_words(Evidence("s", value, unit, 0.0, "x"))
 
     assert [words(0.914, "ratio"), words(2 * 2**30, "bytes"), words(2020.4, "tokens/s"), words(float("inf"), "s"), words(3, "count")] == [
         "91.4%", "2.00 GiB", "2,020 tokens/s", "inf, which is no quantity", "3",
