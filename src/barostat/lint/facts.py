@@ -298,7 +298,10 @@ class LoadTest:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that was read at once. `repeated_keys`: keys that stand twice in one mapping. `today`: ISO 8601, empty: not asked."""
+    """Everything that was read at once. `repeated_keys`: keys that stand twice in one mapping. `today`: ISO 8601, empty: not asked.
+
+    `contested`: by an engine's place, the limits documents of which each could be about it, where they are several.
+    """
 
     documents: tuple[Document, ...] = ()
     engines: tuple[Engine, ...] = ()
@@ -311,6 +314,7 @@ class Scene:
     load_tests: tuple[LoadTest, ...] = ()
     today: str = ""
     scrapes: tuple[Scrape, ...] = ()
+    contested: Mapping[Place, tuple[Limits, ...]] = field(default_factory=dict)
 
     def text_of(self, file: str) -> str | None:
         """The text of a file that can be edited, None for any other."""

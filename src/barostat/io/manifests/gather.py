@@ -54,10 +54,13 @@ class Gathered:
 
 
 def gather(named: Sequence[str], *, render: bool = True) -> Gathered:
-    """Everything that was named. Errors: InputError for a path that is not there."""
+    """Everything that was named: files by themselves before folders, in which they may lie and be passed over.
+
+    Errors: InputError for a path that is not there.
+    """
     found = Gathered()
     seen: set[str] = set()
-    for name in named:
+    for name in sorted(named, key=lambda name: name != "-" and Path(name).is_dir()):
         if name == "-":
             _take(found, document_of(_stdin(), "<stdin>"), asked=True)
             continue

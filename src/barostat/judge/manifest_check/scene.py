@@ -66,10 +66,10 @@ def scene_of(
     if given is not None:
         found.engines = [replace(engine, version=given) if engine.version is None else engine for engine in found.engines]
     found.engines = [_planned(engine, gpu) for engine in found.engines]
+    assigned, contested = _assigned(found.engines, found.limits)
     return Scene(
         tuple(documents), tuple(found.engines), tuple(found.services), tuple(found.scalers), tuple(found.queries), tuple(found.limits),
-        tuple(found.repeated), _assigned(found.engines, found.limits), tuple(found.load_tests), today,
-        tuple(found.scrapes),
+        tuple(found.repeated), assigned, tuple(found.load_tests), today, tuple(found.scrapes), contested,
     )  # fmt: skip
 
 
@@ -122,9 +122,13 @@ def _planned(engine: Engine, gpu: str | None) -> Engine:
     return replace(engine, planned=planned_of(engine, gpu))
 
 
-def _assigned(engines: Iterable[Engine], limits: Sequence[Limits]) -> dict[Place, Limits]:
-    """Each engine's limits: those that name its workload; else its model; else the only ones beside it in its folder."""
+def _assigned(engines: Iterable[Engine], limits: Sequence[Limits]) -> tuple[dict[Place, Limits], dict[Place, tuple[Limits, ...]]]:
+    """Each engine's limits: those that name its workload; else its model; else the only ones beside it in its folder.
+
+    And where several name the same: all of them, none is taken.
+    """
     found: dict[Place, Limits] = {}
+    contested: dict[Place, tuple[Limits, ...]] = {}
     for engine in engines:
         name = engine.pod.name if engine.pod is not None else ""
         model = engine.model.text if engine.model is not None else ""
@@ -138,5 +142,8 @@ def _assigned(engines: Iterable[Engine], limits: Sequence[Limits]) -> dict[Place
             near = [one for one in candidates if one.place.file.rpartition("/")[0] == folder] or candidates
             if len(near) == 1:
                 found[engine.place] = near[0]
+            elif near:
+                contested[engine.place] = tuple(near)
+            if near:
                 break
-    return found
+    return found, contested

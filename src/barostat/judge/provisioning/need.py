@@ -102,7 +102,7 @@ def parse_need(text: str, slo_text: str | None) -> Need:
         raise InputError(f"how long prompts and answers are decides: say input= and output= in tokens, {_EXAMPLE}", where)
     if users is None and "think" in shape:
         raise InputError("belongs to users, who wait for their answers", f"{where}: think")
-    slo = _slo(slo_text)
+    slo = parse_level(slo_text)
     amount = float((users or rate or {"number": "0"})["number"]) / (_PER_S[rate["per"] or "s"] if users is None and rate is not None else 1)
     if not 0 < amount <= 1e5:
         raise InputError(f"{figure(amount)} is no load; above 0 and up to 100,000 was expected", where)
@@ -140,7 +140,7 @@ def _split(text: str) -> tuple[str, dict[str, float]]:
     return " ".join(head).lower(), shape
 
 
-def _slo(text: str | None) -> Slo:
+def parse_level(text: str | None) -> Slo:
     """The service level that `ttft=2s,itl=50ms` names; nothing promised without it.
 
     Errors: InputError naming the part.

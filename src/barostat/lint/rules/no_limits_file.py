@@ -29,7 +29,7 @@ from barostat.lint.rule import Found, Rule
 def judge(scene: Scene) -> Iterator[Found]:
     """Every engine without limits."""
     for engine in scene.engines:
-        if scene.limits_for(engine) is None:
+        if scene.limits_for(engine) is None and engine.place not in scene.contested:
             yield Found(engine.place, f"no limits file is about {engine.name}", "`barostat plan` makes one")
 
 

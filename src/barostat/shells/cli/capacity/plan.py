@@ -72,14 +72,18 @@ def run(arguments: argparse.Namespace) -> int:
         from barostat.shells.cli.capacity import plan_for
 
         return plan_for.run(arguments)
-    if arguments.slo or (arguments.price and not arguments.compare):
-        raise InputError("belongs to --for, which says how much load there is", "--slo" if arguments.slo else "--price")
+    if arguments.price and not arguments.compare:
+        raise InputError("belongs to --for, which says how much load there is", "--price")
+    if arguments.slo and (arguments.compare or arguments.output != "limits"):
+        raise InputError("belongs to --for, which says how much load there is, or to -o limits, which keeps it as slo", "--slo")
     if arguments.compare:
         return plan_compare.run(arguments)
     asked = plan_inputs.asked(arguments)
     for note in asked.notes:
         print(f"barostat: {note}", file=sys.stderr)
     answer = plan_inputs.answer(asked)
+    if arguments.slo:
+        answer = plan_inputs.promising(answer, arguments.slo)
     print(plan_views.render(answer, arguments.output))
     if not answer.plan.request.model.known:
         print(f"barostat: {answer.plan.request.model.notes[-1]}", file=sys.stderr)

@@ -63,7 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="'10/s input=2000 output=300', '200 users input=2000 output=300 think=20'; cv=, spread=",
     )
     need.add_argument(
-        "--slo", metavar="ttft=T,itl=T", help="what 99 of 100 requests keep: time to the first token, mean time between tokens"
+        "--slo",
+        metavar="ttft=T,itl=T",
+        help="what 99 of 100 requests keep: time to the first token, mean time between tokens; also with -o limits",
     )
     need.add_argument(
         "--price", action="append", metavar="CARD=N,...", help="what an hour of one card costs: then ranked by cost; also with --compare"

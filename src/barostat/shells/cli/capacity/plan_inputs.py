@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from barostat.catalog.asked_cards import AskedCards, asked_cards, nearest_cards
@@ -13,6 +13,7 @@ from barostat.catalog.cards import find_card
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
+from barostat.core.limits import ServiceLevel
 from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
 from barostat.core.whole_number import whole_number
@@ -21,6 +22,7 @@ from barostat.engines.vllm.command_line import words as command_line
 from barostat.engines.vllm.command_line.config import read_value, resolve
 from barostat.engines.vllm.command_line.refused import refused_arguments
 from barostat.io.input_files.model_files import FoundModel, open_model
+from barostat.judge.provisioning.need import parse_level
 from barostat.judge.sizing.answer import CapacityAnswer, answered
 from barostat.judge.sizing.measured_pool import declared_of, measured_of, traffic_of_window
 from barostat.judge.sizing.plan import PlanRequest
@@ -100,6 +102,19 @@ def answer(question: Asked) -> CapacityAnswer:
     Errors: InputError as `plan`.
     """
     return answered(question.request, question.traffic, question.headroom_ratio, question.refused)
+
+
+def promising(found: CapacityAnswer, level: str) -> CapacityAnswer:
+    """The answer with a service level in its limits: what is alerted on and load-tested against is said by who promises it.
+
+    Errors: InputError for what is no service level.
+    """
+    asked_for = parse_level(level)
+    limits = found.derived.limits
+    kept = {"slo.ttftP99Seconds": asked_for.ttft_s, "slo.itlP99Seconds": asked_for.itl_s}
+    reasons = {name: "what was promised (--slo): `validate` proves it, `rules` alerts on it" for name, value in kept.items() if value}
+    spec = replace(limits.spec, slo=ServiceLevel(asked_for.ttft_s, asked_for.itl_s))
+    return replace(found, derived=replace(found.derived, limits=replace(limits, spec=spec, because={**limits.because, **reasons})))
 
 
 def _drafter(given: str | None, named: str) -> Architecture | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from barostat.core.errors import InputError
+from barostat.shells.cli.diagnose.other_files import other_verb
+
 RECORDINGS = (".tar.gz", ".tgz", ".tar", ".log", ".txt")
 """Names that end so are files, whether they are there or not: no host is called that."""
 _IN_BUNDLES = (".prom", ".csv", ".json", ".yaml", ".yml")
@@ -16,13 +19,18 @@ def ends_as_recording(word: str) -> bool:
 
 
 def take_named_file(arguments: argparse.Namespace) -> None:
-    """A lone target that is a file or a folder becomes `--bundle` or, if it is a log, `--log`; all else is left as it is."""
+    """A lone target that is a file or a folder becomes `--bundle` or, if it is a log, `--log`; all else is left as it is.
+
+    Errors: InputError for a file that another verb reads.
+    """
     given = arguments.target
     if len(given) != 1 or (arguments.bundle, arguments.log, arguments.pid, arguments.prometheus) != (None,) * 4:
         return
     word = given[0]
     if not (ends_as_recording(word) or word.startswith((".", "/")) or _is_there(word)):
         return
+    if told := other_verb(Path(word)):
+        raise InputError(told, word)
     arguments.target = []
     if _is_bundle(Path(word)):
         arguments.bundle = word

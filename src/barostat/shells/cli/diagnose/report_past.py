@@ -41,7 +41,10 @@ def span_of(arguments: argparse.Namespace, now: float) -> tuple[float, float]:
     if end - start < 60:
         raise InputError("ends before it begins, or within a minute of it; write --from 02:00 --to 04:00", "--from, --to")
     if end - start > LONGEST_RANGE_S:
-        raise InputError("is longer than three days: that is a review's matter (--since)", "--from, --to")
+        raise InputError(
+            "is longer than three days: barostat report --since 7d reviews weeks; a post-mortem takes the hours around the incident",
+            "--from, --to",
+        )
     return start, end
 
 

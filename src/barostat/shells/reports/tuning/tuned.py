@@ -140,6 +140,8 @@ def headline(tuned: Tuned) -> list[str]:
     level = " and ".join(asked)
     first = f"nothing that was tried holds {level}; the closest to it" if tuned.holds is False else f"best for {level}"
     lines = [f"{first}: {summary_of(changed)}"]
+    if proof is not None and changed and _is_in_vain(tuned):
+        return [*lines, f"  no change is worth a restart: on {VERSIONS} held-out runs 0 good requests/s today, and 0 with it"]
     if tuned.flags:
         lines.append(f"  needs a restart: {tune_args(tuned).strip() or 'leave out ' + ', '.join('--' + name for name in tuned.flags)}")
     if tuned.live:
@@ -165,6 +167,11 @@ def headline(tuned: Tuned) -> list[str]:
     return lines
 
 
+def _is_in_vain(tuned: Tuned) -> bool:
+    """True if no request is good today, and none with the winner: it is the least bad, and brings nothing."""
+    return tuned.proof is not None and mean_of(tuned.proof.today) == 0 and mean_of(tuned.proof.best) == 0
+
+
 def _takes_memory(tuned: Tuned) -> bool:
     """True if a setting is raised that the engine reserves memory for when it starts."""
     now = tuned.results.space.settings
@@ -188,6 +195,7 @@ def why(tuned: Tuned) -> list[str]:
     lines += [
         f"without {name} {'off' if (value := tuned.changed[name]) is None else f'{value:g}'}: {0.0 - lost:+.3g} good requests/s"
         for name, lost in sorted(parts.items(), key=lambda item: -item[1])
+        if lost
     ]
     return lines
 

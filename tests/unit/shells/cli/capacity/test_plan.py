@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from barostat.io.input_files.limits_file import parse
 from barostat.shells.cli.main import main
 
 
@@ -36,3 +37,13 @@ def test_what_is_no_number_of_an_engine_is_refused_and_not_left_out(value: str, 
     said = capsys.readouterr().err
     assert "--max-num-seqs" in said
     assert len(said) < 200
+
+
+def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s,itl=50ms"]
+    assert main([*command, "-o", "limits"]) == 0
+    limits = parse(capsys.readouterr().out)
+    assert (limits.spec.slo.ttft_p99_seconds, limits.spec.slo.itl_p99_seconds) == (2.0, 0.05)
+    assert "slo.ttftP99Seconds" in limits.because
+    assert main(command) == 2
+    assert "-o limits" in capsys.readouterr().err

@@ -196,6 +196,13 @@ def test_a_folder_is_walked_and_strangers_in_it_are_passed_over(capsys: pytest.C
     assert report["unreadable"] == []
 
 
+@pytest.mark.parametrize("named", [[".", "broken.yaml"], ["broken.yaml", "."]])
+def test_a_file_that_was_named_has_to_be_readable_whatever_folder_it_lies_in(named: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.yaml").write_text("a: [1\n")
+    assert main(["check", *named]) == 2
+    assert capsys.readouterr().err.startswith("barostat: broken.yaml:2:1: is no YAML")
+
+
 def test_arguments_that_make_no_sense_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["bad.yaml", "--gpu", "Z80"], ["bad.yaml", "--unsafe"], ["-", "--fix"], ["bad.yaml", "--engine-version", "new"]):
         assert main(["check", *words]) == 2

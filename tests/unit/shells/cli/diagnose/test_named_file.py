@@ -82,3 +82,28 @@ def test_a_workload_is_one_though_a_folder_is_called_so(tmp_path: Path, capsys: 
     (tmp_path / "deploy" / "vllm").mkdir(parents=True)
     assert main(["diagnose", "deploy/vllm", "--kubeconfig", "nowhere"]) == 2
     assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("requests.jsonl", '{"arrival_s": 0.0, "input_tokens": 393, "output_tokens": 76}\n' * 3, "a trace of requests"),
+        ("azure.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00,500,20\n", "--trace azure.csv"),
+        ("vllm.yaml", "kind: Deployment\n", "barostat check vllm.yaml"),
+        ("limits.yaml", "kind: ServingLimits\n", "barostat limits validate limits.yaml"),
+        ("config.json", '{"model_type": "qwen3"}', "barostat plan --model-config config.json"),
+        ("report.json", '{"apiVersion": "barostat.dev/v1alpha1", "kind": "Report"}', "a report that barostat wrote"),
+    ],
+)
+def test_a_file_that_another_verb_reads_is_named_with_it(name: str, text: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(name).write_text(text)
+    assert main(["diagnose", name]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"barostat: {name}: ")
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_a_log_of_json_lines_is_a_log() -> None:
+    Path("engine.jsonl").write_text('{"level": "INFO", "message": "Initializing a V1 LLM engine (v0.32.0) with config"}\n')
+    assert main(["diagnose", "engine.jsonl", "--no-trials"]) in (0, 1, 3)

@@ -151,6 +151,7 @@ def test_a_service_level_that_nothing_holds_is_said(capsys: pytest.CaptureFixtur
     assert said.startswith("nothing that was tried holds TTFT p99 <= 5 ms")
     assert "best for" not in said
     assert "-0 good" not in said
+    assert "+0" not in said  # what brings nothing is not counted
     assert "no setting that was tried holds" in said
 
 
