@@ -114,4 +114,4 @@ def _table(rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str,
     head, *body = _cells(rows, prices)
     if markdown:
         return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *body))
-    return "\n".join(aligned((head, *body), right=range(1, 6)))
+    return "\n".join(aligned((head, *body), right=range(1, head.index("starts"))))

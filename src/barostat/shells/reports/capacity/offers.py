@@ -179,9 +179,15 @@ def page_of(answer: Answer) -> str:
     else:
         replicas = f"{chosen.replicas} {'replica' if chosen.replicas == 1 else 'replicas'}"
         card = verdict("none", "TAKE", f"{replicas} on {chosen.name}", f"{choice.because[0]}.")
+    slo = answer.need.slo
     drawn = [
-        Ranges(title, [found for one in meeting if (found := _candidate(one, field, chosen)) is not None], words)
-        for title, field, words in (("TTFT p99", "ttft_p99_s", duration), ("Mean ITL, p99 of requests", "tpot_p99_s", duration))
+        Ranges(
+            title,
+            [found for one in meeting if (found := _candidate(one, field, chosen)) is not None],
+            duration,
+            None if limit is None else (limit, duration(limit)),
+        )
+        for title, field, limit in (("TTFT p99", "ttft_p99_s", slo.ttft_s), ("Mean ITL, p99 of requests", "tpot_p99_s", slo.itl_s))
     ]
     amounts = [
         Candidate(one.name, float(one.replicas or 0), float(one.fewest or 0), float(one.most or one.replicas or 0), one is chosen)

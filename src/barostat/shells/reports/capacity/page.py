@@ -53,7 +53,7 @@ def comparison_html(model: str, shown: Sequence[Alternative], rows: Sequence[Seq
     refused = [f"<b>{escape(name)}</b>: {escape(answer.why_not)}" for name, answer in answered if not answer.starts]
     said = f"<h2>Why not the others</h2>{items([*refused, *wrong])}" if refused or wrong else ""
     body = (
-        f"{heading('plan', model, f'{len(shown)} alternatives')}{card}{table(rows, (0, 6))}{_memory(answered)}{said}"
+        f"{heading('plan', model, f'{len(shown)} alternatives')}{card}{table(rows, (0, rows[0].index('starts')))}{_memory(answered)}{said}"
         f"{footer('the same as data: barostat plan --compare -o json')}"
     )
     return page(f"Plans: {model}", body)

@@ -21,13 +21,6 @@ def expected_words(found: Expected) -> str:
     )
 
 
-def forecast_lines(step: NextStep) -> list[str]:
-    """What goes below a step: its forecast and what that is beside today, or why it was not tried; nothing where no trials were made."""
-    if step.untried or step.expected is None or step.effect in (None, "nothing"):
-        return [told] if (told := effect_words(step)) else []
-    return [f"forecast: {expected_words(step.expected)}", effect_words(step)]
-
-
 def effect_words(step: NextStep) -> str:
     """What the step's forecast is beside today, or why it was not tried; empty where no trials were made."""
     if step.untried:

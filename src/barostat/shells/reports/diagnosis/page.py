@@ -11,7 +11,7 @@ from barostat.core.signal import Signal
 from barostat.core.units import many
 from barostat.core.verdict import Present, Unknown
 from barostat.core.window import Window
-from barostat.shells.reports.diagnosis.forecasts import forecast_lines, rows, trials_words
+from barostat.shells.reports.diagnosis.forecasts import effect_words, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
 from barostat.shells.reports.sheet.charts import Chart, Line, Span, charts
 from barostat.shells.reports.sheet.page import beside, figures, folded, footer, heading, items, listing, page, table
@@ -106,7 +106,7 @@ def _finding(finding: SymptomFinding) -> str:
 
 def _step(step: NextStep) -> str:
     cost = "restarts the engine" if step.restarts else "live, at your gateway" if step.lever.startswith("edge-") else "live"
-    below = "".join(f"<br/><span class='soft'>{escape(line)}</span>" for line in forecast_lines(step))
+    below = f"<br/><span class='soft'>{escape(told)}</span>" if (told := effect_words(step)) else ""
     return f"<code>{escape(step.change)}</code><span class='tag'>{cost}</span><br/>{escape(step.because)}{below}"
 
 

@@ -115,7 +115,7 @@ def _svg(chart: Chart, span: Span) -> str:
             for at, anchor, name in ticks(span.from_s, span.until_s, span.zero_s)
         ),
         *_drawn_marks(place.marks, floor),
-        *(_line(line, place, span) for line in sorted(chart.lines, key=lambda line: not line.kind.startswith("pale"))),
+        *(_line(line, place, span) for line in sorted(chart.lines, key=_depth)),
         *_limits(chart, place, span),
         *_readings(chart, place, span, floor),
     ]
@@ -263,6 +263,11 @@ def _tip(text: str) -> str:
 
 def _shown(line: Line, span: Span) -> list[PointAt]:
     return [(at, value) for at, value in line.points if span.from_s <= at <= span.until_s and math.isfinite(value)]
+
+
+def _depth(line: Line) -> int:
+    """Pale lines lie below, dashed ones above: what is the same as another shows through them."""
+    return -1 if line.kind.startswith("pale") else int(line.kind == "dashed")
 
 
 def _line(line: Line, place: _Place, span: Span) -> str:

@@ -50,6 +50,8 @@ linear-gradient(to right,var(--edge),transparent) left/.8rem 100% no-repeat,
 linear-gradient(to left,var(--edge),transparent) right/.8rem 100% no-repeat}
 table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 td,th{padding:.35rem .85rem .35rem 0;text-align:right;vertical-align:top;border-bottom:1px solid var(--rule)}
+table:has(th:nth-child(10)){font-size:.86rem}table:has(th:nth-child(10)) :is(td,th){padding-right:.7rem}
+table:has(th:nth-child(10)) :is(td,th):last-child{padding-right:0}
 th{color:var(--soft);font-weight:600;vertical-align:bottom}td,th{white-space:nowrap}
 td.words,th.words{text-align:left;white-space:normal;overflow-wrap:break-word}td.words:last-child{min-width:13rem}
 td.mono,th.mono{font-family:ui-monospace,"SF Mono",Menlo,Consolas,monospace;font-size:.86rem}

@@ -16,7 +16,7 @@ from barostat.twin.summary import Slo, Summary
 Points = list[tuple[float, float]]
 Run = tuple[str, Settings, Outcome, Summary]
 """A candidate: its name, its settings, what came of it."""
-_KINDS = ("", "second", "third", "pale", "second dashed", "third dashed")
+_KINDS = ("dashed", "second", "third", "pale", "second dashed", "third dashed")
 _STRETCHES = 40
 _CAME = "of those that came then"
 

@@ -32,7 +32,8 @@ def tune_html(title: str, tuned: Tuned) -> str:
         f"{verdict(severity, word, first, second)}"
         f"{_figures(tuned)}{items([escape(line) for line in others if line])}"
         f"<h2>Why</h2>{items([escape(line) for line in why(tuned) if line])}"
-        f"<h2>The best, and settings that no other beats in all three</h2>{_drawings(tuned)}"
+        "<h2>The best, and settings that no other beats in all three</h2>"
+        f"<p class='soft'>On the requests that were searched; above: on those that were not.</p>{_drawings(tuned)}"
         f"{table(rows, (5,), chosen)}{notes}{footer('the same as data: barostat tune -o json')}"
     )
     return page(f"Barostat: tune {title}", body)

@@ -145,3 +145,9 @@ def test_the_name_of_a_limit_does_not_stand_on_the_peaks_above_it() -> None:
         root = drawn(Chart("Demand", (Line(points),), plain, 100.0, limits=((50.0, "3 replicas"),)))
         (name,) = (text for text in root.iter("text") if text.get("class") == "limit-name")
         assert name.attrib["text-anchor"] == side
+
+
+def test_a_dashed_line_lies_above_one_that_is_the_same_and_a_pale_one_below() -> None:
+    same = [(100.0, 1.0), (160.0, 2.0)]
+    root = drawn(Chart("Waiting", (Line(same, "today", "dashed"), Line(same, "then", "second"), Line(same, "highest", "pale")), plain))
+    assert [line.attrib["class"] for line in root.iter("polyline")] == ["line pale", "line second", "line dashed"]
