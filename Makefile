@@ -132,7 +132,7 @@ docs: $(STAMP) ## make the generated pages, schemas, dashboards, rules and the p
 	$(BIN)/python dev/dashboards/build.py
 	$(BIN)/python dev/picture.py
 
-site: $(STAMP) ## the docs as a searchable site in build/site; a dead link or a page without a way to it ends it
+site: $(STAMP) ## the docs as a site in build/site, searchable where it is served (python -m http.server -d build/site); a dead link ends it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 dist: $(STAMP) ## the wheel and the source archive in dist/, each checked in an environment of its own

@@ -30,4 +30,4 @@ def test_a_page_of_cards_draws_what_was_promised(capsys: pytest.CaptureFixture[s
     command = ["plan", "Qwen/Qwen3-8B", "--for", "1/s input=500 output=100", "--slo", "ttft=2s,itl=15ms", "--gpu", "H100", "-o", "html"]
     assert main(command) == 0
     page = capsys.readouterr().out
-    assert "<span>limit 15 ms</span>" in page
+    assert "<span> limit 15 ms</span>" in page
