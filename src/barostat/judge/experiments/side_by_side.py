@@ -45,7 +45,6 @@ NUMBERS = (
     Number("recomputed_per_s", "recomp/s", "less"),
     Number("refused_ratio", "refused", "less"),
 )
-_TITLES = {number.field: number.title for number in NUMBERS}
 _TOLD_OF = ("good_per_s", "output_tokens_per_s", "ttft_mean_s", "ttft_p99_s", "itl_mean_s", "itl_p99_s", "preempted_per_s", "refused_ratio")
 
 
@@ -114,16 +113,21 @@ def changes(today: Compared, candidate: Compared) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def told(found: Sequence[Difference]) -> str:
+def title_of(field: str, promised: bool) -> str:
+    """The title of that number; `promised`: there is a service level, without which no request is called good."""
+    return "requests/s" if field == "good_per_s" and not promised else next(one.title for one in NUMBERS if one.field == field)
+
+
+def told(found: Sequence[Difference], *, promised: bool = True) -> str:
     """The differences in one sentence: what gets better, what gets worse, what cannot be told."""
     parts = []
     for word, wanted in (("better", True), ("worse", False)):
-        those = [_change(one) for one in found if one.told and one.better is wanted]
+        those = [_change(one, promised) for one in found if one.told and one.better is wanted]
         if those:
             parts.append(f"{word}: {', '.join(those)}")
     if not parts:
         return "no difference from today that is more than chance"
-    open_ = [_TITLES[one.field] for one in found if not one.told]
+    open_ = [title_of(one.field, promised) for one in found if not one.told]
     return "; ".join(parts) + (f"; within noise: {', '.join(open_)}" if open_ else "")
 
 
@@ -151,8 +155,8 @@ def _values(one: Compared, field: str) -> list[float | None]:
     return [getattr(run, field) for run in one.runs]
 
 
-def _change(change: Difference) -> str:
-    title = _TITLES[change.field]
+def _change(change: Difference, promised: bool) -> str:
+    title = title_of(change.field, promised)
     if change.ratio is not None and abs(change.ratio) <= _MOST_RATIO:
         return f"{title} {change.ratio:+.0%}"
     if change.field.endswith("_ratio"):

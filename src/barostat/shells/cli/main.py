@@ -93,7 +93,15 @@ class _Parser(argparse.ArgumentParser):
         if message.startswith(_UNKNOWN):
             named = _only_verb(self)
             message += _meant(message.removeprefix(_UNKNOWN), named)
+        message += _choices(message, self)
         self.exit(USAGE, f"{named.prog}: {message} ({named.prog} --help shows how)\n")
+
+
+def _choices(message: str, parser: argparse.ArgumentParser) -> str:
+    """What a missing word may be, as the end of a sentence, where it is one of a few that its name does not tell."""
+    missing = message.partition("arguments are required: ")[2].split(", ")
+    found = next((action for action in parser._actions if action.metavar == missing[0].upper() == missing[0] and action.choices), None)
+    return f" ({', '.join(map(str, found.choices))})" if found is not None and found.choices is not None else ""
 
 
 def _only_verb(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -43,3 +43,13 @@ def test_a_flag_that_is_not_there_is_answered_by_its_verb(words: list[str], says
     assert ended.value.code == 2
     assert says in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "one_of"), [("example", "(trace, bundle, manifest, limits, log, all)"), ("limits", "(show, validate, diff, schema)")]
+)
+def test_a_word_that_is_missing_is_told_with_what_it_may_be(verb: str, one_of: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([verb])
+    assert ended.value.code == 2
+    assert one_of in capsys.readouterr().err

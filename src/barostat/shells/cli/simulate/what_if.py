@@ -240,7 +240,7 @@ def _run_from(arguments: argparse.Namespace) -> int:
             from barostat.shells.reports.simulation.text import engine_line
 
             print(engine_line(now.settings, engine_of(now.arguments).version))
-            sys.stdout.write(side_by_side(shown, now.measured, now.within))
+            sys.stdout.write(side_by_side(shown, now.slo, now.measured, now.within))
     return 1 if any(one.stuck for one in shown) else 0
 
 

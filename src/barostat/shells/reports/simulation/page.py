@@ -88,7 +88,8 @@ def compared_html(
     other_load: Collection[str] = (),
 ) -> str:
     """The page of candidates on the traffic of a running engine, each with what it may be; the first is today."""
-    said = [(one, told(changes(shown[0], one))) for one in shown[1:]]
+    promised = stated(slo)
+    said = [(one, told(changes(shown[0], one), promised=promised)) for one in shown[1:]]
     stuck = next((one for one in shown if one.stuck), None)
     better = [
         one
@@ -102,10 +103,10 @@ def compared_html(
     elif best is not None:
         card = verdict("none", "BETTER", best.name, next(text for one, text in said if one is best))
     else:
-        card = verdict("info", "NOTHING BETTER", "no candidate brings more good requests beyond chance", "")
+        card = verdict("info", "NOTHING BETTER", f"no candidate brings more {'good ' if promised else ''}requests beyond chance", "")
     limits = {"ttft_p99_s": slo.ttft_s, "itl_p99_s": slo.itl_s}
     drawn = []
-    for field, name, words in _DRAWN:
+    for field, name, words in _DRAWN if promised else (("good_per_s", "Requests per second", plain), *_DRAWN[1:]):
         rows = [
             Candidate(one.name, found.mean, found.low, found.high, one is best) for one in shown if (found := one.range(field)) is not None
         ]
@@ -114,7 +115,7 @@ def compared_html(
     body = (
         f"{heading('what-if', title)}{card}{listing('What changes', [f'<b>{escape(one.name)}</b>: {escape(text)}' for one, text in said])}"
         f"<p class='soft'>Dot: expected; bar: what it may be.</p>{side_by_side(drawn)}"
-        f"<h2>Side by side</h2>{table(rows_of(shown, measured, within))}{listing('To know', [escape(note) for note in notes])}"
+        f"<h2>Side by side</h2>{table(rows_of(shown, slo, measured, within))}{listing('To know', [escape(note) for note in notes])}"
         f"{footer('the same as data: barostat what-if -o json')}"
     )
     return page(f"Barostat: {title}", body)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from barostat.judge.experiments.outlook import Range
-from barostat.judge.experiments.side_by_side import NUMBERS, Compared, Difference, changes, told
+from barostat.judge.experiments.service_level import stated
+from barostat.judge.experiments.side_by_side import NUMBERS, Compared, Difference, changes, title_of, told
 from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
@@ -25,24 +26,25 @@ _KEYS = {
 }  # fmt: skip
 
 
-def side_by_side(shown: Sequence[Compared], measured: Mapping[str, float], within: Buckets | None = None) -> str:
+def side_by_side(shown: Sequence[Compared], slo: Slo, measured: Mapping[str, float], within: Buckets | None = None) -> str:
     """A column for each, a row for each number, expected and what it may be; then what is told of each difference from today."""
-    lines = aligned(rows_of(shown, measured, within))
+    lines = aligned(rows_of(shown, slo, measured, within))
     lines += [f"{one.name} is STUCK: {one.stuck}" for one in shown if one.stuck]
-    lines += ["", *(f"{one.name}: {told(changes(shown[0], one))}" for one in shown[1:])]
+    lines += ["", *(f"{one.name}: {told(changes(shown[0], one), promised=stated(slo))}" for one in shown[1:])]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def rows_of(shown: Sequence[Compared], measured: Mapping[str, float], within: Buckets | None = None) -> list[tuple[str, ...]]:
+def rows_of(shown: Sequence[Compared], slo: Slo, measured: Mapping[str, float], within: Buckets | None = None) -> list[tuple[str, ...]]:
     """The table as rows of cells, the heading first: a column for each candidate, before them what was measured, if anything was.
 
-    `within`: the bucket that a measured quantile lies in, shown in place of the line that is drawn through it.
+    `within`: the bucket that a measured quantile lies in, shown in place of the line that is drawn through it. Without a service level no
+    request is called good: those that finished are counted, measured ones too.
     """
     columns = [[one.name, *(_range_cell(number.field, one.range(number.field)) for number in NUMBERS)] for one in shown]
     if measured:
-        seen = {**measured, "good_per_s": None}
+        seen = {**measured, "good_per_s": None if stated(slo) else measured.get("requests_per_s")}
         columns.insert(0, ["measured", *(_seen_cell(number.field, seen.get(number.field), within or {}) for number in NUMBERS)])
-    columns.insert(0, ["", *(number.title for number in NUMBERS)])
+    columns.insert(0, ["", *(title_of(number.field, stated(slo)) for number in NUMBERS)])
     return list(zip(*columns, strict=True))
 
 

@@ -55,6 +55,15 @@ def test_without_a_service_level_none_is_better(capsys: pytest.CaptureFixture[st
     assert "--slo-ttft" in told
     main(["what-if", *LOAD, "--set", "max-num-seqs=2"])
     assert "good/s" not in capsys.readouterr().out
+    bundle = str(Path(__file__).parents[4] / "data/bundles/slot-bound")
+    asked = ["what-if", "--from", bundle, "--set", "max-num-seqs=8", "--runs", "2", "--duration", "40s"]
+    for form in ("table", "html"):
+        main([*asked, "-o", form])
+        said = capsys.readouterr().out
+        assert "requests/s" in said
+        assert "good" not in re.sub(r"<style>.*?</style>", "", said, flags=re.DOTALL).lower()
+    main([*asked, "--slo-ttft", "5"])
+    assert "good/s" in capsys.readouterr().out
 
 
 def test_a_candidate_with_more_good_requests_is_better(capsys: pytest.CaptureFixture[str]) -> None:
