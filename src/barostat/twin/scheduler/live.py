@@ -94,6 +94,7 @@ class LiveEngine:
         self._pace = pace
         self._scheduler = Scheduler(settings)
         self._in_flight: Step | None = None
+        self._ticked_ns = 0
         self._requests: dict[str, LiveRequest] = {}
 
     @property
@@ -119,7 +120,9 @@ class LiveEngine:
         if not self.settings.async_scheduling:
             self._take_in(tick)
         step = self._scheduler.schedule()
-        self._note(step, tick, now_ns)
+        # With asynchronous scheduling a step is made up when the one before it begins, which is when a request is told to be scheduled.
+        self._note(step, tick, self._ticked_ns if waited and self.settings.async_scheduling else now_ns)
+        self._ticked_ns = now_ns
         if self.settings.async_scheduling:
             self._take_in(tick)
         if step.scheduled:
@@ -131,14 +134,14 @@ class LiveEngine:
         self._count(tick)
         return tick
 
-    def _note(self, step: Step, tick: Tick, now_ns: int) -> None:
+    def _note(self, step: Step, tick: Tick, made_ns: int) -> None:
         for one in step.preempted:
             if (known := self._requests.get(one.request_id)) is not None:
                 known.unreported += 1
         for one in step.admitted:
             known = self._requests[one.request_id]
             if known.scheduled_ns is None:
-                known.scheduled_ns = now_ns
+                known.scheduled_ns = max(made_ns, known.added_ns)
                 known.cached_tokens = one.computed_tokens - step.scheduled.get(one, 0)
             if not one.preemptions and self.settings.prefix_caching:
                 tick.lookup_requests += 1
