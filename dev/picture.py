@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
 from barostat.io.bundles import bundle
-from barostat.judge.diagnosis.diagnose import diagnose
+from barostat.judge.advice.tried_steps import advised
 from barostat.shells.reports.diagnosis.text import print_report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,7 +59,7 @@ line-height: {line_height}px; }}
 def main() -> None:
     """Leave the picture at its place."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False)
-    print_report(diagnose(bundle.read(RECORDING)), console)
+    print_report(advised(bundle.read(RECORDING)).report, console)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     PICTURE.write_text(
         console.export_svg(title="barostat diagnose http://localhost:8000", theme=THEME, code_format=FRAME, unique_id="barostat")
