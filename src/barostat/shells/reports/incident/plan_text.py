@@ -25,7 +25,7 @@ _STRATEGIES = {
 }
 
 _WANTS = {
-    "zero": "at most {:g}", "below": "at most {:g}", "above": "at least {:g}", "falls": "falls by {:.0%}", "rises": "rises by {:.0%}",
+    "zero": "at most {:.3g}", "below": "at most {:.3g}", "above": "at least {:.3g}", "falls": "falls by {:.0%}", "rises": "rises by {:.0%}",
     "holds": "rises by no more than {:.0%}", "no-more": "stays as it is",
 }  # fmt: skip
 
