@@ -22,7 +22,7 @@ from dev.cluster import workloads
 from dev.cluster.client import Workspace
 from dev.cluster.images import TWIN_IMAGE
 from dev.load import Background, Load
-from tests.cluster.test_mitigate import PRESSED, SERVE, incidents, preempted
+from tests.cluster.test_mitigate import SERVE, incidents, preempted
 
 from barostat.engines.vllm.metrics.exposition import read
 from barostat.engines.vllm.metrics.quantiles import Histogram, histogram, quantile
@@ -37,10 +37,14 @@ spec:
   slo: {ttftP99Seconds: 60}
 """
 QUICK = ("--for", "10s", "--interval", "2s", "--sustained", "15s")
-STEP = Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=4.0)
-"""More than two of the twins serve, unhindered 3.5/s."""
+PACED = ("--kv-blocks", "128", "--latency", "base=0.04,decode=0.001,prefill=0.0003", "--start-time", "12")
+"""Most of a step is the same whatever is in it, as on a GPU."""
+STEP = Load(prompt_tokens=(20, 45), output_tokens=(100, 190), rate_per_s=5.0)
+"""Its tokens need 23 requests at once on each of two; a pool holds 20."""
+CARRIED = replace(STEP, rate_per_s=2.0)
 # Clients that wait for their answers press an engine on any machine, or leave it calm; a rate would have to be its own.
 REAL_STEP = Load(clients=48, prompt_tokens=(500, 900), output_tokens=(250, 450))
+REAL_CARRIED = replace(REAL_STEP, clients=12)
 REAL_FLAGS = ("--max-model-len", "2048", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
 GAPS = "vllm:inter_token_latency_seconds_bucket"
 GAP_RATIO = 1.5
@@ -90,7 +94,7 @@ def gateway(namespace: str, engines: str) -> list[Any]:
 def set_up(space: Workspace, engines: str = "twin") -> str:
     """Two replicas behind the gateway; its address."""
     model = ("/models/small", *workloads.MODEL_FLAGS[1:])
-    twins = workloads.twin(replicas=2, flags=PRESSED, serve=SERVE)
+    twins = workloads.twin(replicas=2, flags=PACED, serve=SERVE)
     space.apply(
         [*(twins if engines == "twin" else workloads.vllm(replicas=2, model=model, flags=REAL_FLAGS)), *gateway(space.namespace, engines)]
     )
@@ -185,12 +189,12 @@ def test_a_thrash_ends_at_the_gateway_and_the_limit_goes_with_the_load(
 ) -> None:
     if engines == "vllm":
         request.getfixturevalue("real_vllm")
-    step = STEP if engines == "twin" else REAL_STEP
-    carried = replace(step, rate_per_s=0.7 * step.rate_per_s, clients=step.clients // 4)
+    carried, step = (CARRIED, STEP) if engines == "twin" else (REAL_CARRIED, REAL_STEP)
     url, selector = set_up(space, engines), f"app={engines}"
     with Background(url, carried):
         time.sleep(10.0)
         calm_p99_s = gap_p99_s(space, engines, 20.0)
+        assert not any(preempted(space, selector).values())
     with thrashing(space, url, step, engines) as load:
         stepped, before_spec = time.monotonic(), space.get(f"deploy/{engines}")["spec"]
         run = Mitigation(space, token, "--autonomy", "act", *QUICK, target=f"deploy/{engines}")
