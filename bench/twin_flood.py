@@ -7,8 +7,10 @@ never read it. The flood repeats, without a pause: ten million samples, as many 
 headers without an end, requests in one breath, numbers that are none. All over real sockets, from this process.
 
 Prints one table and, last, one line of JSON. Memory is the proportional share (PSS) of the twin's two processes together, the highest of a
-look every 50 ms; /health is asked every 20 ms, each time on a connection of its own. Exits 1 where memory is beyond 300 MB or the median of
-/health beyond 100 ms: its tail is also this process's own, which shares the machine with what it measures.
+look every 50 ms; /health is asked every 20 ms, each time on a connection of its own. So is a bare server in a process of its own, whose
+p99 is what the machine, busy with this process too, takes by itself. `loopHeldMaxMs` is the most CPU time that the twin's process worked
+in one turn of its loop. Exits 1 where memory is beyond 300 MB, the loop was held for more than 50 ms, the median of /health is beyond
+100 ms, or its p99 is, on a machine that is quiet enough to tell: where the bare server's is below 25 ms.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ import asyncio
 import contextlib
 import json
 import re
+import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,11 +32,12 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from dev.free_port import free_port
 from dev.twin_engine import TwinEngine
 
 FLAGS = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
 LATENCY = "base=0.005,decode=0.0001,prefill=0.00001"
-MEMORY_MB, HEALTH_MS = 300.0, 100.0
+MEMORY_MB, HEALTH_MS, HELD_MS, QUIET_MS = 300.0, 100.0, 50.0, 25.0
 _BIG = 30 << 20
 _SHAPES: dict[str, bytes] = {
     "lists": b"[],",
@@ -46,8 +50,12 @@ _SHAPES: dict[str, bytes] = {
 
 @dataclass
 class Flood:
-    """What came of it. `statuses`: how each kind of request was answered (0: not at all). Units: seconds, bytes."""
+    """What came of it. `statuses`: how each kind of request was answered (0: not at all); `bare_s`: the bare server's /health.
 
+    Units: seconds, bytes.
+    """
+
+    bare_s: list[float] = field(default_factory=list)
     health_s: list[float] = field(default_factory=list)
     peak_bytes: int = 0
     idle_bytes: int = 0
@@ -55,8 +63,64 @@ class Flood:
 
     def health_ms(self, share: float) -> float:
         """That quantile of /health."""
-        found = sorted(self.health_s)
-        return 1e3 * found[min(len(found) - 1, int(share * len(found)))] if found else float("inf")
+        return _ms(self.health_s, share)
+
+
+def _ms(values_s: list[float], share: float) -> float:
+    found = sorted(values_s)
+    return 1e3 * found[min(len(found) - 1, int(share * len(found)))] if found else float("inf")
+
+
+class WatchedTwin(TwinEngine):
+    """A twin that notes how long its loop is held."""
+
+    @property
+    def command(self) -> list[str]:
+        """The command line: the same, through this file."""
+        return [sys.executable, str(Path(__file__).resolve()), "--inside", str(self.folder / "held"), *super().command[1:]]
+
+    def held_s(self) -> float:
+        """The most CPU time of its process in one turn of the loop."""
+        return float((self.folder / "held").read_text())
+
+
+def _inside(path: Path, arguments: list[str]) -> int:
+    """`barostat`, whose loop notes each turn that was longer than those before."""
+    from barostat.shells.cli.main import main as barostat
+
+    turn, longest_s = asyncio.Handle._run, 0.0
+
+    def watched(self: asyncio.Handle) -> None:
+        nonlocal longest_s
+        began_s, worked_s = time.monotonic(), time.process_time()
+        turn(self)
+        if (held_s := min(time.monotonic() - began_s, time.process_time() - worked_s)) > longest_s:
+            longest_s = held_s
+            path.write_text(str(held_s))
+
+    asyncio.Handle._run = watched  # type: ignore[method-assign]
+    return barostat(arguments)
+
+
+async def _bare(port: int) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    await (await asyncio.start_server(answer, "127.0.0.1", port)).serve_forever()
+
+
+@contextlib.contextmanager
+def bare_server() -> Iterator[int]:
+    """A server that does nothing but answer, in a process of its own, and its port."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, str(Path(__file__).resolve()), "--bare", str(port)])
+    try:
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def request(body: bytes, *, path: str = "/v1/completions", length: int | None = None) -> bytes:
@@ -91,8 +155,8 @@ def hostile() -> dict[str, bytes]:
     return found
 
 
-async def measured(engine: TwinEngine, *, clients: int, flooders: int, seconds: float) -> Flood:
-    """The flood, for so long."""
+async def measured(engine: TwinEngine, *, clients: int, flooders: int, seconds: float, bare: int = 0) -> Flood:
+    """The flood, for so long. `bare`: the port of a bare server to ask beside it."""
     flood = Flood()
     processes = [psutil.Process(engine.pid), *psutil.Process(engine.pid).children()]
     flood.idle_bytes = _memory(processes)
@@ -103,13 +167,8 @@ async def measured(engine: TwinEngine, *, clients: int, flooders: int, seconds: 
     await asyncio.sleep(0.5)
     floods = [asyncio.create_task(_flooder(engine.port, number, sent, flood, until_s)) for number in range(flooders)]
     watch = asyncio.create_task(_watch(processes, flood))
-    while time.monotonic() < until_s:
-        began = time.monotonic()
-        if await _answered(engine.port, b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n", 10.0) == 200:
-            flood.health_s.append(time.monotonic() - began)
-        else:
-            flood.health_s.append(10.0)
-        await asyncio.sleep(0.02)
+    asked = [_asked(engine.port, flood.health_s, until_s)] + ([_asked(bare, flood.bare_s, until_s)] if bare else [])
+    await asyncio.gather(*asked)
     for task in (*held, *floods, watch):
         task.cancel()
     await asyncio.gather(*held, *floods, watch, return_exceptions=True)
@@ -125,6 +184,14 @@ async def _watch(processes: list[psutil.Process], flood: Flood) -> None:
         with contextlib.suppress(psutil.Error):
             flood.peak_bytes = max(flood.peak_bytes, await asyncio.to_thread(_memory, processes))
         await asyncio.sleep(0.05)
+
+
+async def _asked(port: int, found_s: list[float], until_s: float) -> None:
+    while time.monotonic() < until_s:
+        began = time.monotonic()
+        answered = await _answered(port, b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n", 10.0) == 200
+        found_s.append(time.monotonic() - began if answered else 10.0)
+        await asyncio.sleep(0.02)
 
 
 async def _flooder(port: int, number: int, kinds: list[tuple[str, bytes]], flood: Flood, until_s: float) -> None:
@@ -195,9 +262,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--clients", type=int, default=500)
     parser.add_argument("--flooders", type=int, default=16)
     options = parser.parse_args(arguments)
-    with TwinEngine(*FLAGS, latency=LATENCY) as engine:
+    with WatchedTwin(*FLAGS, latency=LATENCY) as engine, bare_server() as bare:
         engine.wait_ready(within_s=30)
-        flood = asyncio.run(measured(engine, clients=options.clients, flooders=options.flooders, seconds=options.seconds))
+        flood = asyncio.run(measured(engine, clients=options.clients, flooders=options.flooders, seconds=options.seconds, bare=bare))
+        held_s = engine.held_s()
     for name, counted in sorted(flood.statuses.items()):
         print(f"{name:32}" + "  ".join(f"{status or 'none'}: {count}" for status, count in sorted(counted.items())))
     found = {
@@ -206,12 +274,19 @@ def main(arguments: list[str] | None = None) -> int:
         "healthP50Ms": round(flood.health_ms(0.5), 1),
         "healthP99Ms": round(flood.health_ms(0.99), 1),
         "healthMaxMs": round(flood.health_ms(1.0), 1),
+        "loopHeldMaxMs": round(1e3 * held_s, 1),
+        "bareP99Ms": round(_ms(flood.bare_s, 0.99), 1),
         "healthAsked": len(flood.health_s),
         "requests": sum(sum(counted.values()) for counted in flood.statuses.values()),
     }
     print(json.dumps(found))
-    return int(found["memoryPeakMB"] > MEMORY_MB or found["healthP50Ms"] > HEALTH_MS)
+    judged_ms = found["healthP99Ms" if found["bareP99Ms"] < QUIET_MS else "healthP50Ms"]
+    return int(found["memoryPeakMB"] > MEMORY_MB or found["loopHeldMaxMs"] > HELD_MS or judged_ms > HEALTH_MS)
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        raise SystemExit(_inside(Path(sys.argv[2]), sys.argv[3:]))
+    if sys.argv[1:2] == ["--bare"]:
+        asyncio.run(_bare(int(sys.argv[2])))
     raise SystemExit(main())

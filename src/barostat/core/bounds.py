@@ -28,9 +28,10 @@ LISTED = Bound("a list of a cluster's objects", 20_000, "objects", "refused: the
 LISTED_BYTES = Bound("a list of a cluster's objects", 128 << 20, "bytes", "refused, as above")
 ANSWER_VALUES = Bound("an answer of an API server", 2_000_000, "commas, colons and brackets", "refused")
 EVENT_BYTES = Bound("an event of a watch", 4 << 20, "bytes", "refused; the list is asked for anew")
-REQUEST_BYTES = Bound("a request to the twin", 16 << 20, "bytes", "answered with 413 while it arrives")
+REQUEST_BYTES = Bound("a request to the twin", 12 << 20, "bytes", "answered with 413 while it arrives")
 REQUESTS_BYTES = Bound("the twin", 48 << 20, "bytes of requests that are being read at once", "answered with 503")
 REQUEST_ITEMS = Bound("a request to the twin", 1_000_000, "commas, colons and brackets", "answered with 413")
+REQUEST_CONTAINERS = Bound("a request to the twin", 50_000, "lists and objects", "answered with 413")
 REQUEST_HEAD_BYTES = Bound("a request to the twin", 64 << 10, "bytes of headers", "answered with 400, and the connection ends")
 REQUEST_PROMPTS = Bound("a request to the twin", 4_096, "prompts", "answered with 400")
 REQUEST_SEQUENCES = Bound("a request to the twin", 16_384, "samples, of all prompts together", "answered with 400, as vLLM does for n")
@@ -43,5 +44,6 @@ CLIENTS = Bound("the twin", 4_096, "connections at once", "answered with 503")
 BOUNDS: tuple[Bound, ...] = (
     SERIES, ENGINES, LABEL_CHARS, SCRAPES, REPLICAS, YAML_NODES, YAML_DEPTH, CREDENTIAL_BYTES, WHOLE_FILE_BYTES,
     LISTED, LISTED_BYTES, ANSWER_VALUES, EVENT_BYTES,
-    REQUEST_BYTES, REQUESTS_BYTES, REQUEST_ITEMS, REQUEST_HEAD_BYTES, REQUEST_PROMPTS, REQUEST_SEQUENCES, SEQUENCES, PIPELINED, CLIENTS,
+    REQUEST_BYTES, REQUESTS_BYTES, REQUEST_ITEMS, REQUEST_CONTAINERS, REQUEST_HEAD_BYTES,
+    REQUEST_PROMPTS, REQUEST_SEQUENCES, SEQUENCES, PIPELINED, CLIENTS,
 )  # fmt: skip

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any, TypeVar
 
 from barostat.core.bounds import SEQUENCES
@@ -23,11 +24,14 @@ from barostat.twin_server.answers import Head, Said
 from barostat.twin_server.asgi import Exchange, Gone, Held, Late, Receive, Scope, Send, TooMuch
 from barostat.twin_server.asked import Asked, Reader
 from barostat.twin_server.frontend import DEAD, Frontend, Running
+from barostat.twin_server.request_json import written
 
 T = TypeVar("T")
 Handler = Callable[[Exchange], Awaitable[None]]
 _AT_ONCE = 64
 """Choices of one request that are dealt with before others have their turn."""
+_EVENTS_AT_ONCE = 8
+"""Events that are sent before others have their turn: each is a call into the kernel, after which the interpreter's lock is waited for."""
 _STREAMS = 256
 _TEXT_CHARS = 1 << 20
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -155,9 +159,9 @@ class App:
 
     def _tokenized(self, prompt: str, with_words: bool) -> bytes:
         tokens = self.tokenizer.encode(prompt)
-        words = [self.tokenizer.piece(token) for token in tokens] if with_words else None
-        length = self.serving.settings.max_model_len
-        return _text({"count": len(tokens), "max_model_len": length, "tokens": tokens, "token_strs": words}).encode()
+        words = written([self.tokenizer.piece(token) for token in tokens]) if with_words else ("null",)
+        about = _text({"count": len(tokens), "max_model_len": self.serving.settings.max_model_len})
+        return b"".join(text.encode() for text in chain((about[:-1], ',"tokens":'), written(tokens), (',"token_strs":',), words, ("}",)))
 
     async def _detokenize(self, exchange: Exchange) -> None:
         body = await self._object(exchange)
@@ -257,22 +261,22 @@ class App:
             if index % _AT_ONCE == 0:
                 await asyncio.sleep(0)
             said.append(Said(index, text, reason, *((tokens, one.prompt) if asked.token_ids else ())))
-        used = answers.usage(sum(map(len, asked.prompts)), sum(one.tokens for one in sequences))
-        return await exchange.answer(200, await self._written(answers.whole(asked, head, said, used), len(said)))
+        used = answers.usage(asked.prompt_tokens, sum(one.tokens for one in sequences))
+        return await exchange.answer(200, await self._written(asked, head, said, used))
 
-    async def _written(self, answer: dict[str, object], choices: int) -> bytes:
+    async def _written(self, asked: Asked, head: Head, said: list[Said], used: dict[str, Any]) -> bytes:
         """The answer as bytes. One of many choices is written piece by piece, so that nobody else waits for it."""
-        if choices <= _AT_ONCE:
-            return _text(answer).encode()
-        return await self._aside(lambda: "".join(_WRITER.iterencode(answer)).encode())
+        if len(said) <= _AT_ONCE:
+            return _text(answers.whole(asked, head, said, used)).encode()
+        return await self._aside(lambda: "".join(_WRITER.iterencode(answers.whole(asked, head, said, used))).encode())
 
     async def _stream(self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running]) -> None:
-        prompt_tokens = sum(map(len, asked.prompts))
+        prompt_tokens = asked.prompt_tokens
         if asked.chat:
             for index in range(len(sequences)):
                 used = answers.usage(prompt_tokens, 0) if asked.usage_always else None
                 await exchange.event(_text(answers.opening(asked, head, index, used)))
-                if index % _AT_ONCE == 0:
+                if index % _EVENTS_AT_ONCE == 0:
                     await asyncio.sleep(0)
         # Of many choices each has a turn of its own as far as they are answered at once; the others come behind them.
         turns = [self._stream_some(exchange, asked, head, sequences, first) for first in range(min(len(sequences), _STREAMS))]
@@ -288,6 +292,7 @@ class App:
     async def _stream_some(self, exchange: Exchange, asked: Asked, head: Head, sequences: list[Running], first: int) -> bool:
         """Every so many of the choices are sent, one after another; True where the engine died before their end."""
         for index in range(first, len(sequences), _STREAMS):
+            await asyncio.sleep(0)  # what is done already is sent without a pause: others have their turn
             if await self._stream_one(exchange, asked, head, index, sequences[index]):
                 return True
         return False

@@ -22,6 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 T = TypeVar("T")
 BODY_S = 60.0
 """How long a request may take to arrive."""
+_SENT_AT_ONCE = 1 << 18
 _JSON = (b"content-type", b"application/json")
 _VARY = (b"vary", b"Origin")
 
@@ -134,7 +135,11 @@ class Exchange:
         length = (b"content-length", str(len(content)).encode())
         headers = (*(one for one in headers if one[0] == b"allow"), length, *(one for one in headers if one[0] != b"allow"))
         await self._send({"type": "http.response.start", "status": status, "headers": [*headers, _VARY]})
-        await self._send({"type": "http.response.body", "body": content if self.method != "HEAD" else b""})
+        left = memoryview(content if self.method != "HEAD" else b"")
+        while len(left) > _SENT_AT_ONCE:  # a large one as the client reads it, and not all of it copied behind one that is slow
+            await self._send({"type": "http.response.body", "body": bytes(left[:_SENT_AT_ONCE]), "more_body": True})
+            left = left[_SENT_AT_ONCE:]
+        await self._send({"type": "http.response.body", "body": bytes(left)})
 
     async def answer_json(self, status: int, value: object) -> None:
         """The whole answer is sent as JSON."""

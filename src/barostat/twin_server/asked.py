@@ -8,31 +8,25 @@ response_format ...) is accepted and has no effect: the twin's words depend on i
 from __future__ import annotations
 
 import hashlib
-import json
-import json.scanner
 import math
 import re
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from barostat.core.bounds import REQUEST_ITEMS, REQUEST_PROMPTS, REQUEST_SEQUENCES
+from barostat.core.bounds import REQUEST_PROMPTS, REQUEST_SEQUENCES
 from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
 from barostat.twin.workload.words import Tokenizer
-from barostat.twin_server.frontend import Wanted
+from barostat.twin_server.frontend import Prompt, Wanted
+from barostat.twin_server.request_json import read_object
 from barostat.twin_server.serving import Serving
 
 COMPLETION_TOKENS = 16
 """max_tokens of a completion that names none."""
 _LONGEST_PIECE = 16
-_ITEMS_AT_ONCE = 50_000
-"""Values that are read without giving others their turn."""
-_STRETCH = 1 << 18
 _WORK = bytes(65_536)
 _MOST_ANSWERS = 16384  # vLLM 0.32.0, VLLM_MAX_N_SEQUENCES
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPED_SURROGATE = re.compile(rb"\\u[dD]")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _YES, _NO = frozenset(("1", "on", "t", "true", "y", "yes")), frozenset(("0", "off", "f", "false", "n", "no"))
 _STREAM_OPTIONS = ("include_usage", "continuous_usage_stats")
@@ -41,9 +35,9 @@ _RANGES = (("temperature", 0.0, float("inf"), "must be non-negative"), ("top_p",
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that can be served. `prompts`: token ids; `wanted`: one per prompt, as max_tokens may be cut to what fits."""
+    """A request that can be served. `wanted`: one per prompt, as max_tokens may be cut to what fits."""
 
-    prompts: tuple[list[int], ...]
+    prompts: tuple[Prompt, ...]
     wanted: tuple[Wanted, ...]
     model: str
     chat: bool
@@ -52,6 +46,11 @@ class Asked:
     usage_always: bool = False
     echo: bool = False
     token_ids: bool = False
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of all prompts together."""
+        return sum(len(one.tokens) for one in self.prompts)
 
 
 class Reader:
@@ -71,25 +70,7 @@ class Reader:
 
     def json_body(self, body: bytes | bytearray) -> dict[str, Any] | Refusal:
         """The JSON object of a body."""
-        if not body:
-            return errors.invalid_field("missing", "body", "Field required", None)
-        items = _items(body)
-        if items > REQUEST_ITEMS.most:
-            return Refusal(
-                413, f"a request has at most {REQUEST_ITEMS.most:,} commas, colons and brackets here", "Request Entity Too Large"
-            )
-        try:
-            value = json.loads(body) if items <= _ITEMS_AT_ONCE else _read_slowly(body)
-        except (ValueError, RecursionError) as error:
-            where = f"body.{getattr(error, 'pos', 0)}"
-            return errors.invalid_field("json_invalid", where, "JSON decode error", {}, {"error": getattr(error, "msg", "not JSON")})
-        if not isinstance(value, dict):
-            message = "Input should be a valid dictionary or object to extract fields from"
-            return errors.invalid_field("model_attributes_type", "body", message, value)
-        if _ESCAPED_SURROGATE.search(body) and (broken := _half_of_a_pair(value)) is not None:
-            message = "Input should be a valid string, unable to parse raw data as a unicode string"
-            return errors.invalid_field("string_unicode", broken, message, None)
-        return value
+        return read_object(body)
 
     def model_refusal(self, body: dict[str, Any]) -> Refusal | None:
         """Why that model is not served here; None where it is."""
@@ -203,7 +184,7 @@ class Reader:
                 return one
             wanted.append(one)
         return Asked(
-            prompts=prompts,
+            prompts=tuple(map(Prompt, prompts)),
             wanted=tuple(wanted),
             model=body.get("model") or self.serving.name,
             chat=chat,
@@ -280,26 +261,6 @@ class Reader:
         return Wanted(tokens, at_least, ignore_eos, numbers["n"] or 1, numbers["priority"] or 0)
 
 
-def _items(body: bytes | bytearray) -> int:
-    """Commas, colons and opening brackets of the body: at least as many as its values. Counted no further than what is read at most."""
-    found = 0
-    for start in range(0, len(body), _STRETCH):
-        found += sum(body.count(mark, start, start + _STRETCH) for mark in (b",", b":", b"[", b"{"))
-        if found > REQUEST_ITEMS.most:
-            break
-    return found
-
-
-def _read_slowly(body: bytes | bytearray) -> Any:
-    """The JSON value, by a reader that lets others have their turn: the quick one holds the whole process until it is done.
-
-    Errors: ValueError, RecursionError.
-    """
-    decoder = json.JSONDecoder()
-    decoder.scan_once = json.scanner.py_make_scanner(decoder)  # type: ignore[attr-defined]
-    return decoder.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
-
-
 def _switch(value: object) -> bool | str:
     """The value as pydantic reads a boolean where it is not strict; else the kind of its error.
 
@@ -319,19 +280,3 @@ def _shown(value: float) -> float | str:
         return found if math.isfinite(found := float(value)) else str(found)
     except OverflowError:
         return f"an integer of {value.bit_length():,} bits" if isinstance(value, int) else str(value)
-
-
-def _half_of_a_pair(value: object, within: str = "body") -> str | None:
-    """Where in the value a text has half of a surrogate pair, which is no text; None where none has."""
-    pending: list[tuple[str, object]] = [(within, value)]
-    while pending:
-        where, found = pending.pop()
-        if isinstance(found, str) and _SURROGATE.search(found):
-            return where
-        if isinstance(found, dict):
-            if any(_SURROGATE.search(key) for key in found):
-                return where
-            pending += [(f"{where}.{key}", item) for key, item in found.items()]
-        elif isinstance(found, list):
-            pending += [(f"{where}.{place}", item) for place, item in enumerate(found)]
-    return None

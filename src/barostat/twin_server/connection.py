@@ -16,6 +16,8 @@ HEAD_S = 30.0
 """How long a client may take for the headers of a request, or be silent before the first."""
 UNREAD_S = 120.0
 """How long a client may leave an answer unread."""
+_READ_BYTES = 1 << 16
+"""What is read, and parsed, in one go. Source: CPython 3.11, asyncio.selector_events._SelectorTransport.max_size."""
 
 
 class Connection(HttpToolsProtocol):
@@ -29,6 +31,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """The first request is waited for."""
         super().connection_made(transport)
+        transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
         self._ending = self.loop.call_later(HEAD_S, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,6 +1,7 @@
 """The process that steps: it reads what is to be added and aborted, and sends what each step brought. One line of JSON per message.
 
-    in:   {"add": [id, prompt, [output tokens], first choice, digest, priority, arrival]}   {"abort": [id, ...]}   {"listening": true}
+    in:   {"add": [id, [output tokens], first choice, whether more of them follow, digest, priority, arrival], "prompt": [token, ...]}
+          {"abort": [id, ...]}   {"listening": true}
     out:  {"at": ns, "stats": [running, waiting, usage, lookups, looked up, hit], "outputs": [[id, finished, preemptions, first], ...]}
 
 A step lasts what the pace says, measured from when it was due: what comes late is made up for, but for a stretch in which the whole
@@ -106,6 +107,7 @@ class _Core:
         self._engine = LiveEngine(serving.settings, self._pace)
         self._connection = connection
         self._buffer = b""
+        self._prompts: dict[str, list[int]] = {}
         self._due_ns: int | None = None
         self._late: list[LiveRequest] = []
         self._listening_s: float | None = None
@@ -156,7 +158,7 @@ class _Core:
         for text in lines:
             message: dict[str, Any] = json.loads(text)
             if "add" in message:
-                self._add(*message["add"])
+                self._add(message["prompt"], *message["add"])
             for request_id in message.get("abort", ()):
                 self._engine.abort(request_id)
                 self._late = [request for request in self._late if request.request_id != request_id]
@@ -167,8 +169,13 @@ class _Core:
         return True
 
     def _add(
-        self, request_id: str, prompt: list[int], lengths: list[int], first: int, digest: str, priority: int, arrival_s: float
+        self, prompt: list[int], request_id: str, lengths: list[int], first: int, more: bool, digest: str, priority: int, arrival_s: float
     ) -> None:
+        """The prompt comes with the first choices of a request; it is kept while more of them follow."""
+        if first:
+            prompt = self._prompts.pop(request_id)
+        if more:
+            self._prompts[request_id] = prompt
         for choice, output_tokens in enumerate(lengths, first):
             answer = Answer(self._serving.seed, digest, choice, self._serving.vocabulary)
             request = LiveRequest(

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from barostat.engines.vllm.served_stats import FinishedStats, IterationStats, SchedulerStats
-from barostat.twin.workload.words import Answer, digest_of
+from barostat.twin.workload.words import Answer, digest_of, spelled
 from barostat.twin_server.serving import Serving
 from barostat.twin_server.telemetry import Telemetry
 
 _AT_ONCE = 128
+"""Sequences that are dealt with before others have their turn."""
+_ABORTED_AT_ONCE = 1024
 DEAD = "engine-dead"
 """How a sequence ends whose engine core is gone before it is done."""
 
@@ -37,46 +39,78 @@ class Wanted:
     priority: int = 0
 
 
+class Prompt:
+    """Token ids, with how they are spelled and the name of that: made once, where it holds nobody up."""
+
+    __slots__ = ("digest", "spelled", "tokens")
+
+    def __init__(self, tokens: list[int]) -> None:
+        self.tokens = tokens
+        self.spelled = spelled(tokens)
+        self.digest = digest_of(self.spelled)
+
+
 @dataclass(slots=True)
 class _Group:
     """The n that were asked for together."""
 
+    prompt: list[int]
+    digest: str
+    wanted: Wanted
+    arrival_s: float
     left: int
-    n: int
     longest_tokens: int = 0
 
 
 class Running:
-    """One sequence under way. Mutable; `arrived` gives what has come since it was last asked."""
+    """One sequence under way. Mutable; `arrived` gives what has come since it was last asked.
 
-    def __init__(self, request_id: str, prompt: list[int], wanted: Wanted, answer: Answer, group: _Group, arrival_s: float) -> None:
+    One object while it waits, as there may be tens of thousands: what it says and who waits for it are made when they are asked for.
+    """
+
+    __slots__ = (
+        "_answer", "_event", "_taken", "cached_tokens", "choice", "finish_reason", "first_ns", "group", "last_ns", "preemptions",
+        "queued_ns", "request_id", "scheduled_ns", "serving", "tokens",
+    )  # fmt: skip
+
+    def __init__(self, request_id: str, choice: int, group: _Group, serving: Serving) -> None:
         self.request_id = request_id
-        self.prompt = prompt
-        self.prompt_tokens = len(prompt)
-        self.wanted = wanted
-        self.answer = answer
+        self.choice = choice
         self.group = group
-        self.arrival_s = arrival_s
+        self.serving = serving
         self.tokens = 0
         self.cached_tokens = 0
         self.finish_reason: str | None = None
         self.preemptions = 0
         self.queued_ns = self.scheduled_ns = self.first_ns = self.last_ns = 0
         self._taken = 0
-        self._event = asyncio.Event()
+        self._answer: Answer | None = None
+        self._event: asyncio.Event | None = None
+
+    @property
+    def prompt(self) -> list[int]:
+        """Its token ids."""
+        return self.group.prompt
+
+    @property
+    def prompt_tokens(self) -> int:
+        """How many these are."""
+        return len(self.group.prompt)
 
     async def arrived(self) -> tuple[list[int], str | None]:
         """The tokens that have come since, and how it ended if it did (DEAD: with the engine). Several come at once to a slow reader."""
         while self._taken == self.tokens and self.finish_reason is None:
-            self._event.clear()
+            self._event = asyncio.Event()
             await self._event.wait()
-        found = [self.answer.token(index) for index in range(self._taken, self.tokens)]
+        answer = self._answer = self._answer or Answer(self.serving.seed, self.group.digest, self.choice, self.serving.vocabulary)
+        found = [answer.token(index) for index in range(self._taken, self.tokens)]
         self._taken = self.tokens
         return found, self.finish_reason
 
     def wake(self) -> None:
         """Whoever waits looks again."""
-        self._event.set()
+        if self._event is not None:
+            self._event.set()
 
 
 class Frontend:
@@ -107,8 +141,11 @@ class Frontend:
 
     def tell(self, message: dict[str, Any]) -> None:
         """The core is sent that message."""
+        self._send(json.dumps(message, separators=(",", ":")) + "\n")
+
+    def _send(self, line: str) -> None:
         if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            self._writer.write(line.encode())
 
     def check_admission(self, n: int) -> str:
         """The queue limit that keeps n more out, and it is counted; "" where they may come in."""
@@ -122,30 +159,25 @@ class Frontend:
             self.telemetry.metrics.rejected(limit)
         return limit
 
-    async def submit(self, request_id: str, prompt: list[int], wanted: Wanted, arrival_s: float, under_way: list[Running]) -> None:
+    async def submit(self, request_id: str, prompt: Prompt, wanted: Wanted, arrival_s: float, under_way: list[Running]) -> None:
         """The n sequences of that prompt are under way, and among those. `arrival_s`: when the request came in, before it was tokenized.
 
-        The core has the prompt once, for as many choices as are dealt with before others have their turn.
+        As many choices are dealt with as others can wait for; the core has the prompt with the first of them.
         """
-        digest = digest_of(prompt)
-        group = _Group(wanted.n, wanted.n)
+        group = _Group(prompt.tokens, prompt.digest, wanted, arrival_s, wanted.n)
         for first in range(0, wanted.n, _AT_ONCE):
             if first:
                 await asyncio.sleep(0)
-            choices = range(first, min(wanted.n, first + _AT_ONCE))
-            under_way += self._submitted(request_id, prompt, wanted, arrival_s, digest, group, choices)
+            under_way += self._submitted(request_id, "" if first else prompt.spelled, group, range(first, min(wanted.n, first + _AT_ONCE)))
 
-    def _submitted(
-        self, request_id: str, prompt: list[int], wanted: Wanted, arrival_s: float, digest: str, group: _Group, choices: range
-    ) -> list[Running]:
-        serving = self.serving
+    def _submitted(self, request_id: str, spelled: str, group: _Group, choices: range) -> list[Running]:
+        serving, wanted = self.serving, group.wanted
         found: list[Running] = []
         lengths: list[int] = []
         for choice in choices:
-            drawn = None if wanted.ignore_eos else serving.lengths.drawn(serving.seed, digest, choice)
+            drawn = None if wanted.ignore_eos else serving.lengths.drawn(serving.seed, group.digest, choice)
             length = wanted.max_tokens if drawn is None else min(wanted.max_tokens, max(drawn, wanted.min_tokens))
-            answer = Answer(serving.seed, digest, choice, serving.vocabulary)
-            one = Running(f"{request_id}-{choice}", prompt, wanted, answer, group, arrival_s)
+            one = Running(f"{request_id}-{choice}", choice, group, serving)
             found.append(one)
             if self.stopping:  # nobody steps any more for what comes now
                 one.finish_reason = "abort"
@@ -155,14 +187,18 @@ class Frontend:
             self._idle.clear()
             lengths.append(length)
         if lengths:
-            self.tell({"add": [request_id, prompt, lengths, choices.start, digest, wanted.priority, arrival_s]})
+            more = choices.stop < wanted.n
+            about = [request_id, lengths, choices.start, more, group.digest, wanted.priority, group.arrival_s]
+            self._send(f'{{"add":{json.dumps(about)},"prompt":[{spelled}]}}\n')
         return found
 
     def abort(self, sequences: list[Running]) -> None:
-        """What of these is not done is given up; nothing of it is counted."""
-        gone = [one.request_id for one in sequences if self._forget(one.request_id) is not None]
+        """What of these is not done is given up; nothing of it is counted. Of many some now, the rest when others had their turn."""
+        gone = [one.request_id for one in sequences[:_ABORTED_AT_ONCE] if self._forget(one.request_id) is not None]
         if gone:
             self.tell({"abort": gone})
+        if left := sequences[_ABORTED_AT_ONCE:]:
+            asyncio.get_running_loop().call_soon(self.abort, left)
 
     def _forget(self, request_id: str) -> Running | None:
         one = self._requests.pop(request_id, None)
@@ -194,6 +230,7 @@ class Frontend:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while text := await reader.readline():
                 self._take(json.loads(text))
+                await asyncio.sleep(0)  # lines that are there already are read without a pause: others have their turn
         if self.stopping:
             return
         self.dead.set()
@@ -224,13 +261,13 @@ class Frontend:
             self._prefill_tokens -= one.prompt_tokens
             batch.prompt_tokens += one.prompt_tokens
             batch.cached_tokens += one.cached_tokens
-            batch.ttft_s.append(now_s - one.arrival_s)
+            batch.ttft_s.append(now_s - one.group.arrival_s)
         else:
             batch.itl_s.append((at_ns - one.last_ns) / 1e9)
         one.last_ns = at_ns
         one.tokens += 1
         if finished:
-            one.finish_reason = "length" if one.tokens >= one.wanted.max_tokens else "stop"
+            one.finish_reason = "length" if one.tokens >= one.group.wanted.max_tokens else "stop"
             self._forget(one.request_id)
             batch.finished.append(self._finished(one, now_s))
         one.wake()
@@ -241,15 +278,15 @@ class Frontend:
         group.longest_tokens = max(group.longest_tokens, one.tokens)
         return FinishedStats(
             reason=one.finish_reason or "abort",
-            e2e_s=now_s - one.arrival_s,
+            e2e_s=now_s - group.arrival_s,
             queue_s=(one.scheduled_ns - one.queued_ns) / 1e9,
             prefill_s=(one.first_ns - one.scheduled_ns) / 1e9,
             decode_s=(one.last_ns - one.first_ns) / 1e9,
             prompt_tokens=one.prompt_tokens,
             cached_tokens=one.cached_tokens,
             generation_tokens=one.tokens,
-            max_tokens=one.wanted.max_tokens,
+            max_tokens=one.group.wanted.max_tokens,
             preemptions=one.preemptions,
-            n=group.n if not group.left else None,
+            n=group.wanted.n if not group.left else None,
             longest_tokens=group.longest_tokens,
         )

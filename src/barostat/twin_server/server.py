@@ -9,9 +9,11 @@ import asyncio
 import contextlib
 import copy
 import errno
+import gc
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -31,6 +33,10 @@ from barostat.twin_server.telemetry import Telemetry
 WATCHDOG_S = 5.0
 _CORE_ENDS_WITHIN_S = 1.0
 _THROTTLED_EVERY_S = 0.005
+_TURN_S = 0.0005
+"""How long one thread runs while another waits for its turn. The loop waits so long behind each of its calls into the kernel while a
+request is tokenized: with the interpreter's 5 ms, 500 clients that send a few bytes each keep it from everything else."""
+_ACCEPTED_AT_ONCE, _BACKLOG = 64, 2048
 _TODO = {
     errno.EADDRINUSE: "; say --port N for another, or stop what listens there",
     errno.EACCES: "; say --port N above 1023",
@@ -92,10 +98,17 @@ def _refuse_to_start(serving: Serving, telemetry: Telemetry) -> int:
     return 1
 
 
+def let_others_have_turns() -> None:
+    """Threads give way soon, and a full collection of garbage, for which all stand still, does not look at what is loaded and stays."""
+    sys.setswitchinterval(_TURN_S)
+    gc.freeze()
+
+
 async def _serve(
     serving: Serving, frontend: Frontend, listener: socket.socket, connection: socket.socket, before: Callable[[], bool]
 ) -> int:
     app = App(frontend)
+    let_others_have_turns()
     lines = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
     lines["handlers"]["access"]["stream"] = "ext://sys.stderr"
     config = uvicorn.Config(
@@ -106,6 +119,7 @@ async def _serve(
         lifespan="on",
         timeout_keep_alive=5,
         limit_concurrency=CLIENTS.most,
+        backlog=_ACCEPTED_AT_ONCE,
         http=Connection,
         ws="none",
         loop="asyncio",
@@ -133,6 +147,8 @@ async def _serve(
         others.append(loop.create_task(_throttled(Throttle(shares[0] / 2))))
     while not server.started and not serving_task.done():
         await asyncio.sleep(0.01)
+    if server.started:
+        listener.listen(_BACKLOG)  # more may wait than are accepted in one turn of the loop
     frontend.tell({"listening": True})
     stopping = loop.create_task(_stop_when_told(serving, frontend, server, told))
     try:

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.core.bounds import REQUEST_ITEMS
+from barostat.core.bounds import REQUEST_CONTAINERS, REQUEST_ITEMS
 from barostat.core.version import EngineVersion, parse_version
 from barostat.engines.vllm.error_bodies import Refusal
 from barostat.engines.vllm.logs.writer import StartFacts
 from barostat.twin.pace import EverySteps
 from barostat.twin.settings import KvGroup, Settings
 from barostat.twin.workload.words import Tokenizer
-from barostat.twin_server.asked import Asked, Reader, _read_slowly
+from barostat.twin_server.asked import Asked, Reader
 from barostat.twin_server.lengths import OutputLengths
+from barostat.twin_server.request_json import _read_slowly
 from barostat.twin_server.serving import Serving
 
 
@@ -64,7 +65,7 @@ def test_a_chat_without_a_limit_goes_to_the_end_of_the_context_and_the_newer_nam
     own = reader()
     bare = own.chat(json.dumps({"messages": [{"role": "user", "content": "hi"}]}).encode())
     assert isinstance(bare, Asked)
-    assert bare.wanted[0].max_tokens == 100 - len(bare.prompts[0])
+    assert bare.wanted[0].max_tokens == 100 - bare.prompt_tokens
     both = own.chat(json.dumps({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9, "max_completion_tokens": 4}).encode())
     assert isinstance(both, Asked)
     assert both.wanted[0].max_tokens == 4
@@ -74,7 +75,7 @@ def test_a_chat_without_a_limit_goes_to_the_end_of_the_context_and_the_newer_nam
     ("prompt", "lengths"), [("word " * 8, [9]), ([7, 8, 9], [3]), (["a", "b c"], [1, 2]), ([[7, 8], [9]], [2, 1]), (["a", [7, 8]], [1, 2])]
 )
 def test_prompts_come_as_text_or_ids_one_or_several(prompt: Any, lengths: list[int]) -> None:
-    assert [len(tokens) for tokens in asked(prompt=prompt).prompts] == lengths
+    assert [len(one.tokens) for one in asked(prompt=prompt).prompts] == lengths
 
 
 def test_messages_may_be_parts() -> None:
@@ -196,9 +197,22 @@ def test_values_are_bounded_before_they_are_read() -> None:
     assert found.status == 413
 
 
-@pytest.mark.parametrize("piece", [b"[],", b'{"a":1},', b'"x",', b"1,"])
+@pytest.mark.parametrize("piece", [b"[],", b'{"a":1},'])
+def test_lists_and_objects_are_bounded_while_they_are_read(piece: bytes) -> None:
+    for count, status in ((REQUEST_CONTAINERS.most + 1, 413), (REQUEST_CONTAINERS.most - 2, 400)):
+        found = reader().completion(b'{"model":"m","prompt":[' + piece * count + b'"[[["]}')
+        assert isinstance(found, Refusal)
+        assert found.status == status
+
+
+def test_what_a_request_said_is_repeated_only_where_it_is_short() -> None:
+    for body in ({"model": "x" * 100_000}, {"stream": "x" * 100_000}, {"prompt": 5, "x" * 100_000: "\ud800"}):
+        assert len(json.dumps(refusal(**body).body())) < 1000
+
+
+@pytest.mark.parametrize("piece", [b"[1,2],", b'{"a":1},', b'"x",', b"1,"])
 def test_many_values_are_read_as_few_are(piece: bytes) -> None:
-    found = reader().completion(b'{"model":"m","prompt":[' + piece * 60_000 + b"1]}")
+    found = reader().completion(b'{"model":"m","prompt":[' + piece * (60_000 if len(piece) < 5 else 40_000) + b"1]}")
     assert isinstance(found, Refusal)
     assert found.status == 400
     assert len(found.message) < 1000

@@ -38,7 +38,9 @@ async def application(scope: Scope, _receive: Receive, send: Send) -> None:
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setattr(connection, "HEAD_S", 0.4)
     monkeypatch.setattr(connection, "UNREAD_S", 0.4)
-    config = uvicorn.Config(application, http=Connection, ws="none", lifespan="off", log_level="critical", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        application, http=Connection, loop="asyncio", ws="none", lifespan="off", log_level="critical", timeout_graceful_shutdown=1
+    )
     server = uvicorn.Server(config)
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

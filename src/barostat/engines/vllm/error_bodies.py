@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from barostat.core.version import EngineVersion
 
+_REPEATED_CHARS = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -24,6 +26,11 @@ class Refusal:
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.status}}
 
 
+def told(text: str) -> str:
+    """A client's text as an answer repeats it: a long one by its length, for each repetition costs as much as the request did."""
+    return text if len(text) <= _REPEATED_CHARS else f"<str of {len(text)} characters>"
+
+
 def bad_request(message: str, param: str | None = None, value: object = None) -> Refusal:
     """400: the request is not one that can be served. The text repeats what is wrong with which parameter."""
     if param is not None:
@@ -32,9 +39,11 @@ def bad_request(message: str, param: str | None = None, value: object = None) ->
 
 
 def invalid_field(kind: str, where: str, message: str, given: object, context: dict[str, str] | None = None) -> Refusal:
-    """400: a field is missing or has another type, as the schema of requests says it."""
+    """400: a field is missing or has another type, as the schema of requests says it; what is large is told by its size."""
     if isinstance(given, list | dict):
         given = f"<{type(given).__name__} of {len(given)} items>"
+    elif isinstance(given, str):
+        given = told(given)
     elif not isinstance(given, str | int | float):
         given = str(given)
     detail: dict[str, object] = {"type": kind, "loc": where, "msg": message, "input": given}
@@ -101,7 +110,7 @@ def limit_above_context(name: str, given: int, max_model_len: int) -> Refusal:
 def model_not_found(version: EngineVersion, name: str, served: tuple[str, ...]) -> Refusal:
     """404: nothing of that name is served."""
     hint = f" Valid aliases: {', '.join(served)}." if version.at_least("0.32.0") else ""
-    return Refusal(404, f"The model `{name}` does not exist.{hint}", "NotFoundError", "model")
+    return Refusal(404, f"The model `{told(name)}` does not exist.{hint}", "NotFoundError", "model")
 
 
 def queue_full(limit: str) -> Refusal:

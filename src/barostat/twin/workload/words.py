@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from barostat.twin.workload.random_streams import Dice
 
@@ -21,6 +21,8 @@ _VOWELS = "aeiou"
 _SYLLABLES = tuple(consonant + vowel for consonant in _CONSONANTS for vowel in _VOWELS)
 _SYLLABLE_ID = {syllable: index for index, syllable in enumerate(_SYLLABLES)}
 _TWO, _FOUR = 100, 10_000
+_STRETCH = 1 << 15
+"""Characters, or ids, that are dealt with in one go: the interpreter does nothing else meanwhile."""
 SPOKEN_IDS = _FOUR * len(_CONSONANTS)
 """Ids that have a word of their own: all below this."""
 
@@ -67,7 +69,7 @@ class Tokenizer:
         """The ids of the text."""
         ids = self._ids
         found = []
-        for piece in _PIECE.findall(text):
+        for piece in _pieces(text):
             token = ids.get(piece)
             found.append(self._learn(piece) if token is None else token)
         return found
@@ -92,9 +94,26 @@ class Tokenizer:
         return "".join(map(self.piece, tokens))
 
 
-def digest_of(prompt: Sequence[int]) -> str:
-    """A name for this prompt: equal for equal prompts."""
-    return hashlib.blake2b(",".join(map(str, prompt)).encode(), digest_size=12).hexdigest()
+def _pieces(text: str) -> Iterator[str]:
+    """The pieces of the text, cut a stretch at a time: the last of a stretch may go on, and is cut again with the next."""
+    start = 0
+    while start < len(text):
+        end = start + _STRETCH
+        found = _PIECE.findall(text, start, end)
+        if end < len(text):
+            end -= len(found.pop())
+        yield from found
+        start = end
+
+
+def spelled(prompt: Sequence[int]) -> str:
+    """The ids with commas between them."""
+    return ",".join(",".join(map(str, prompt[start : start + _STRETCH])) for start in range(0, len(prompt), _STRETCH))
+
+
+def digest_of(prompt: str) -> str:
+    """A name for the prompt that is spelled so: equal for equal prompts."""
+    return hashlib.blake2b(prompt.encode(), digest_size=12).hexdigest()
 
 
 class Answer:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.twin.workload.words import SPOKEN_IDS, Answer, Tokenizer, digest_of, word
+from barostat.twin.workload.words import _STRETCH, SPOKEN_IDS, Answer, Tokenizer, digest_of, spelled, word
 
 
 def test_the_rule_can_be_applied_by_hand() -> None:
@@ -39,10 +42,22 @@ def test_words_are_all_different() -> None:
 
 
 def test_an_answer_depends_on_seed_prompt_and_choice_alone() -> None:
-    prompt = digest_of([1, 2, 3])
+    prompt = digest_of("1,2,3")
     one, same = Answer(0, prompt, 0, 32_000), Answer(0, prompt, 0, 32_000)
     assert [same.token(index) for index in (9, 3, 0)] == [one.token(index) for index in (9, 3, 0)]
     said = [one.token(index) for index in range(50)]
-    for other in (Answer(1, prompt, 0, 32_000), Answer(0, prompt, 1, 32_000), Answer(0, digest_of([1, 2, 4]), 0, 32_000)):
+    for other in (Answer(1, prompt, 0, 32_000), Answer(0, prompt, 1, 32_000), Answer(0, digest_of("1,2,4"), 0, 32_000)):
         assert [other.token(index) for index in range(50)] != said
     assert all(2 <= token < 32_000 for token in said)
+
+
+@pytest.mark.parametrize("unit", ["ab cdefghi  ", "x", " ", "   x", "abcdef", " \n\u2003é"])
+def test_a_long_text_is_cut_as_if_in_one_go(unit: str) -> None:
+    text = unit * (3 * _STRETCH // len(unit)) + "end"
+    whole, tokenizer = re.compile(r" ?[^\s]{1,5}|\s{1,16}").findall(text), Tokenizer(SPOKEN_IDS)
+    assert tokenizer.encode(text) == [tokenizer.encode(piece)[0] for piece in whole]
+
+
+def test_ids_are_spelled_with_commas_however_many_there_are() -> None:
+    for count in (0, 1, 2, _STRETCH, _STRETCH + 1, 2 * _STRETCH):
+        assert spelled(range(count)) == ",".join(map(str, range(count)))
