@@ -11,10 +11,11 @@ import orjson
 
 from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, WRITTEN_WHERE_ABSENT, Route
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb"[^\s,}\]]+")
-_BRACKET_OR_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.S)
+_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([\[{])?', re.S)
+"""Up to the next bracket that is not in a text: one that opens is a group."""
 
 
 def capped(route: Route, body: bytes, cap: int) -> bytes:
@@ -70,12 +71,13 @@ def _end_of_value(body: bytes, start: int) -> int:
         plain = _PLAIN.match(body, start)
         assert plain is not None
         return plain.end()
-    depth = 0
-    for token in _BRACKET_OR_STRING.finditer(body, start):
-        if token[0] in b"{[":
+    depth, at, to_bracket = 0, start, _TO_BRACKET.match
+    while (found := to_bracket(body, at)) is not None and (at := found.end()) < len(body):
+        if found.lastindex:
             depth += 1
-        elif token[0] in b"}]":
+        else:
+            at += 1
             depth -= 1
             if depth == 0:
-                return token.end()
+                return at
     raise AssertionError("an object that does not end")

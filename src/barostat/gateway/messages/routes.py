@@ -11,6 +11,8 @@ from urllib.parse import unquote_to_bytes
 
 import orjson
 
+from barostat.gateway.messages.structure import too_much_of
+
 Route = Literal["chat", "completions", "responses", "messages", "embeddings", "models", "other"]
 ROUTES: tuple[Route, ...] = ("chat", "completions", "responses", "messages", "embeddings", "models", "other")
 _PATHS: dict[bytes, Route] = {
@@ -98,6 +100,8 @@ def is_plain(body: bytes) -> bool:
 def shape_of(route: Route, body: bytes) -> Shape | Malformed:
     """What this body asks for on this route. What has a type that the engine will complain about is left to the engine, where it
     cannot make a difference to what is held; a number that would is refused here."""
+    if most := too_much_of(body):
+        return Malformed(f"The request body has more than {most}.")
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
