@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.integration.test_bounds import MEMORY_MIB
+from tests.integration.test_bounds import CPU_S, MEMORY_MIB
 from tests.support.attack import payloads
 from tests.support.worst_inputs import WORST
 from tests.unit.core.redaction import test_credentials_corpus as corpus
@@ -26,8 +26,7 @@ def test_the_secret_forms_are_counted() -> None:
 
 
 def test_the_bounds_are_those_that_are_held() -> None:
-    assert f"{MEMORY_MIB} MiB and 2 s of CPU" in TEXT
-    assert {worst.most_s for worst in WORST} == {2.0, 4.0, 8.0}
+    assert f"{MEMORY_MIB} MiB and {CPU_S:g} s of CPU" in TEXT
 
 
 def _pages() -> int:

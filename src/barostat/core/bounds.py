@@ -16,12 +16,14 @@ class Bound:
 
 
 SERIES = Bound("a page of metrics", 100_000, "series", "the rest of the page is left out, and said")
+PAGE_BYTES = Bound("a page of metrics", 16 << 20, "bytes", "the rest of the page is left out, and said")
 ENGINES = Bound("a page of metrics", 256, "engines", "the others are left out, and said")
 LABEL_CHARS = Bound("one series' labels", 4_096, "characters", "the series is left out, and counted among the lines that cannot be read")
 SCRAPES = Bound("a replica's recording", 10_000, "scrapes", "the others are left out, and said")
-REPLICAS = Bound("a bundle", 1_000, "replicas", "the others are left out, and said")
+REPLICAS = Bound("a bundle", 500, "replicas", "the others are left out, and said")
 YAML_NODES = Bound("a YAML document of ours or a kubeconfig", 100_000, "values, aliases spelled out", "refused")
 YAML_DEPTH = Bound("a YAML document of ours or a kubeconfig", 100, "levels", "refused")
+MANIFEST_NODES = Bound("a file of manifests", 200_000, "values, aliases spelled out", "the documents before it are judged, and it is said")
 CREDENTIAL_BYTES = Bound("a token or certificate file", 1 << 20, "bytes, of a regular file", "refused")
 WHOLE_FILE_BYTES = Bound("a file of data, unpacked", 256 << 20, "bytes", "refused")
 LISTED = Bound("a list of a cluster's objects", 20_000, "objects", "refused: the list is said not to end, or to be narrowed")
@@ -42,7 +44,7 @@ PIPELINED = Bound(
 CLIENTS = Bound("the twin", 4_096, "connections at once", "answered with 503")
 
 BOUNDS: tuple[Bound, ...] = (
-    SERIES, ENGINES, LABEL_CHARS, SCRAPES, REPLICAS, YAML_NODES, YAML_DEPTH, CREDENTIAL_BYTES, WHOLE_FILE_BYTES,
+    SERIES, PAGE_BYTES, ENGINES, LABEL_CHARS, SCRAPES, REPLICAS, YAML_NODES, YAML_DEPTH, MANIFEST_NODES, CREDENTIAL_BYTES, WHOLE_FILE_BYTES,
     LISTED, LISTED_BYTES, ANSWER_VALUES, EVENT_BYTES,
     REQUEST_BYTES, REQUESTS_BYTES, REQUEST_ITEMS, REQUEST_CONTAINERS, REQUEST_HEAD_BYTES,
     REQUEST_PROMPTS, REQUEST_SEQUENCES, SEQUENCES, PIPELINED, CLIENTS,

@@ -10,7 +10,7 @@ _ACTS = re.compile(
 )
 """Controls (C0, C1), what turns the direction, what has no width, line separators, halves of a pair, no-characters.
 Source: Unicode 15, general categories Cc, Cf, Cs, Zl, Zp and Default_Ignorable_Code_Point."""
-_BREAKS = re.compile(r"\s*[\r\n]\s*")
+_BREAKS = re.compile(r"(?<!\s)\s*[\r\n]\s*")
 
 
 def visible(text: str) -> str:

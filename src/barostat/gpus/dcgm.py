@@ -14,7 +14,7 @@ from barostat.catalog.gpu_faults import throttle_reasons
 from barostat.gpus.card import MIB, Card, GpuOutput, power_share
 
 _LINE = re.compile(r"^(DCGM_\w+)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$", re.IGNORECASE)
-_LABEL = re.compile(r'([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'(?<!\w)([A-Za-z_]\w*+)\s*+=\s*+"((?:[^"\\]|\\.)*)"')
 _BLANK = 2_147_483_632.0
 """DCGM's smallest blank value (int32); those of int64 and double are larger. Above it, memory in MiB or a mask means nothing."""
 

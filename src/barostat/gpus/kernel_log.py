@@ -15,8 +15,8 @@ LONGEST = 4_096
 QUOTED = 300
 
 _XID = re.compile(
-    r"(?<![A-Za-z])(?P<switch>S?)[Xx][Ii][Dd]\b(?: error| code)?\s*(?:\((?:PCI:)?(?P<bus>[^)]*)\))?\s*"
-    r"[:=]?\s*(?P<code>\d{1,5})\b(?P<rest>.*)"
+    r"(?<![A-Za-z])(?P<switch>S?)[Xx][Ii][Dd]\b(?: error| code)?\s*+(?:\((?:PCI:)?(?P<bus>[^)]*)\))?\s*+"
+    r"[:=]?\s*+(?P<code>\d{1,5})\b(?P<rest>.*)"
 )
 _CARD_ERROR = re.compile(
     r"fallen off the bus|GPU is lost|heartbeat timed out|GSP.{0,60}(?:[Tt]imeout|timed out)|RmInitAdapter failed|GPU[ -]?[Ll]ost"

@@ -19,7 +19,7 @@ _NAME_LINE = re.compile(
     r"^\|\s*(\d{1,9})\s+(\S.*?)\s+(On|Off|N/A|TCC|WDDM|MCDM|ERR!)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]+|N/A)\s+(\S+)\s*\|\s*(\S+)\s*\|"
 )
 _MEMORY = re.compile(r"(\d{1,9})\s*MiB\s*/\s*(\d{1,9})\s*MiB")
-_POWER = re.compile(r"(\d+(?:\.\d+)?)\s*W\s*/\s*(\d+(?:\.\d+)?)\s*W")
+_POWER = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?)\s*+W\s*+/\s*+(\d+(?:\.\d+)?)\s*W")
 _TEMPERATURE = re.compile(r"\b(\d{1,9})C\b")
 _PERCENT = re.compile(r"\b(\d{1,9})%")
 _MIG_LINE = re.compile(r"^\|\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s*\|\s*(\d{1,9})\s*MiB\s*/\s*(\d{1,9})\s*MiB\s*\|")

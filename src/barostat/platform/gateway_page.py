@@ -17,7 +17,7 @@ from barostat.core.signal import Signal
 PREFIX = "barostat_gateway_"
 LONGEST = 1 << 20
 _SAMPLE = re.compile(rf"^{PREFIX}([a-z0-9_]+)(?:\{{([^}}\n]*)\}})? ([-+0-9.eE]+|\+?Inf|NaN)$", re.MULTILINE)
-_LABEL = re.compile(r'([a-z_]+)="([^"]*)"')
+_LABEL = re.compile(r'(?<![a-z_])([a-z_]++)="([^"]*)"')
 _FAILED = ("500", "502", "504")
 _GAVE_UP = ("408", "499", "504")
 Labels = tuple[tuple[str, str], ...]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from operator import is_
 from typing import Any, TypeVar
 
 from barostat.core.redaction.credentials import clean
 
 _T = TypeVar("_T")
+_FIELDS: dict[type, tuple[str, ...] | None] = {}
+_WITHOUT_TEXT = frozenset((type(None), bool, int, float))
 
 
 def without_secrets(value: _T) -> _T:
@@ -23,16 +26,25 @@ def every_text(value: _T, change: Callable[[str], str]) -> _T:
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    kind = type(value)
+    if kind in _WITHOUT_TEXT:
+        return value
     if isinstance(value, str):
         return new if (new := change(value)) != value else value
     if isinstance(value, tuple | list):
         made = [_changed(item, change) for item in value]
-        return value if all(new is old for new, old in zip(made, value, strict=True)) else type(value)(made)
+        return value if all(map(is_, made, value)) else kind(made)
+    if (names := _fields(kind)) is not None:
+        changed = {name: new for name in names if (new := _changed(old := getattr(value, name), change)) is not old}
+        return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
         pairs = {_changed(key, change): _changed(item, change) for key, item in value.items()}
         return value if all(key in pairs and pairs[key] is item for key, item in value.items()) else pairs
-    if is_dataclass(value) and not isinstance(value, type):
-        found = ((one.name, getattr(value, one.name)) for one in fields(value) if one.init)
-        changed = {name: new for name, old in found if (new := _changed(old, change)) is not old}
-        return replace(value, **changed) if changed else value
     return value
+
+
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """The names of what a dataclass is made with; None for another type. Found once for each type: a million values ask."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(one.name for one in fields(kind) if one.init) if is_dataclass(kind) else None
+    return _FIELDS[kind]

@@ -11,6 +11,7 @@ COMMAS = 1_000_000
 ESCAPES = 1_000_000
 """Backslashes, at most."""
 _STRETCH = 1 << 16
+_BEGINS = re.compile(rb'["\[{]')
 _TEXT_OR_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]', re.S)
 
 
@@ -20,15 +21,31 @@ def too_much_of(body: bytes) -> str:
         return ""
     if _more_than(ESCAPES, b"\\", body):
         return f"{ESCAPES:,} backslashes"
-    if not (_more_than(TEXTS_AND_BRACKETS, b'[{"', body) or _more_than(COMMAS, b",", body)):
+    many = _more_than(TEXTS_AND_BRACKETS, b'[{"', body)  # those within texts are counted as well, and a text has two quotes
+    if not many and (len(body) <= COMMAS or _commas(body) <= COMMAS):
         return ""
-    commas = end = 0  # those within texts were counted as well, and a text has two quotes: now exactly
-    for place, found in enumerate(_TEXT_OR_BRACKET.finditer(body)):
-        if place == TEXTS_AND_BRACKETS:
+    commas = at = found = 0  # now exactly
+    while (start := _next(body, at, brackets=many)) >= 0:
+        commas += _commas(body[at:start])
+        token = _TEXT_OR_BRACKET.match(body, start)
+        at = token.end() if token is not None else len(body)
+        found += 1
+        if found > TEXTS_AND_BRACKETS:
             return f"{TEXTS_AND_BRACKETS:,} lists, objects and texts"
-        commas += body.count(b",", end, found.start())
-        end = found.end()
-    return f"{COMMAS:,} commas" if _more_than(COMMAS - commas, b",", body[end:]) else ""
+    return f"{COMMAS:,} commas" if commas + _commas(body[at:]) > COMMAS else ""
+
+
+def _next(body: bytes, at: int, *, brackets: bool) -> int:
+    """Where the next text begins, or bracket; -1 where none does."""
+    if not brackets:
+        return body.find(b'"', at)
+    token = _BEGINS.search(body, at)
+    return token.start() if token is not None else -1
+
+
+def _commas(body: bytes) -> int:
+    """A nanosecond a byte however many there are: `count` takes twenty for each."""
+    return len(body) - len(body.translate(None, b","))
 
 
 def _more_than(most: int, marks: bytes, body: bytes) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from barostat.core.bounds import REPLICAS
 from barostat.core.errors import InputError
 
 MAX_FILES = 100_000
@@ -40,13 +42,13 @@ def members(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Bina
     """
     root = path.resolve()
     count = 0
-    for file in _files(path, note):
+    for file, by_link in _files(path, note):
         name = file.relative_to(path).as_posix()
         count += 1
         if count > MAX_FILES:
             raise InputError(f"more than {MAX_FILES} files; this is no bundle", str(path))
         try:
-            if not file.resolve().is_relative_to(root):
+            if by_link and not file.resolve().is_relative_to(root):
                 note(f"{name} is a link that leaves the bundle; put the file itself there")
                 continue
             if not stat.S_ISREG(file.stat().st_mode):
@@ -60,12 +62,13 @@ def members(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Bina
             yield name, opened
 
 
-def _files(path: Path, note: Callable[[str], None]) -> Iterator[Path]:
+def _files(path: Path, note: Callable[[str], None]) -> Iterator[tuple[Path, bool]]:
+    """Each file, and whether a link is on the way to it."""
     for name in MANIFESTS:
         if (manifest := path / name).is_dir():
             note(f"{name} is a directory, not a file; left out")
         elif manifest.exists() or manifest.is_symlink():
-            yield manifest
+            yield manifest, manifest.is_symlink()
     for name in FOLDERS:
         folder = path / name
         if not folder.exists():
@@ -73,20 +76,27 @@ def _files(path: Path, note: Callable[[str], None]) -> Iterator[Path]:
         if not folder.is_dir():
             note(f"{name} is a file, but should be a directory; left out")
             continue
-        for entry in _entries(folder, path, note):
+        by_link = folder.is_symlink()
+        entries = _entries(folder, path, note)
+        if name in _PER_REPLICA and len(entries) > REPLICAS.most:
+            note(f"{name} has folders of more than {REPLICAS.most:,} replicas: {len(entries) - REPLICAS.most:,} were left out")
+            entries = entries[: REPLICAS.most]
+        for entry in entries:
             inside = name in _PER_REPLICA
             if entry.is_dir() is not inside:
                 found, wanted = ("a file", "a directory named after the replica") if inside else ("a directory", "a file")
-                note(f"{entry.relative_to(path).as_posix()} is {found}, but should be {wanted}; left out")
+                note(f"{name}/{entry.name} is {found}, but should be {wanted}; left out")
             elif inside:
-                yield from _entries(entry, path, note)
+                within, linked = folder / entry.name, by_link or entry.is_symlink()
+                yield from ((within / one.name, linked or one.is_symlink()) for one in _entries(within, path, note))
             else:
-                yield entry
+                yield folder / entry.name, by_link or entry.is_symlink()
 
 
-def _entries(folder: Path, path: Path, note: Callable[[str], None]) -> list[Path]:
+def _entries(folder: Path, path: Path, note: Callable[[str], None]) -> list[os.DirEntry[str]]:
     try:
-        return [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
+        with os.scandir(folder) as found:
+            return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
     except OSError as error:
         note(f"{folder.relative_to(path).as_posix()} cannot be read ({error.strerror}); left out")
         return []

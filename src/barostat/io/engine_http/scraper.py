@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from barostat.core.bounds import PAGE_BYTES
 from barostat.core.redaction.credentials import clean
 from barostat.core.version import parse_version
 from barostat.engines.vllm.metrics import signals as metrics
@@ -58,7 +59,7 @@ class Scraper:
         started = round(self.clock.now(), 3)
         if first:
             self.probe = ProbeResult(started)
-        scrape = asyncio.create_task(self.where.ask("/metrics", within_s=THRIFTY_S if self.thrifty else SCRAPE_S))
+        scrape = asyncio.create_task(self._page())
         if self.thrifty:
             page = await scrape
             aside = [] if isinstance(page, Answer) else [self._health()]
@@ -67,6 +68,9 @@ class Scraper:
             await asyncio.gather(self._health(), *([self._version(), self._models()] if first else []))
             page = await scrape
         self._keep(page, started)
+
+    async def _page(self) -> Answer | Failure:
+        return await self.where.ask("/metrics", within_s=THRIFTY_S if self.thrifty else SCRAPE_S, max_bytes=PAGE_BYTES.most)
 
     async def send_token(self, within_s: float = PROBE_S) -> None:
         """One request of one token was sent, the first time this is called and never again; the probe tells what came of it."""

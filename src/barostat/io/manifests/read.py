@@ -16,7 +16,8 @@ _TEMPLATE = re.compile(r"(?<!\$)\{\{-?\s*(?:\.|include|if|range|with|end|templat
 _OF_ALERTS = re.compile(r"\{\{-?\s*(?:\w+\s+)*\$(?:labels|value|externalLabels|externalURL)\b")
 """What Prometheus fills in itself, in the words of an alert."""
 _OF_HELM = re.compile(
-    r"\{\{-?[^}]*(?:(?<![\w.])\.(?:Values|Release|Chart|Files|Capabilities|Template)\b|\b(?:include|tpl|define|toYaml|template)\s)"
+    r"\{\{-?(?:(?!\{\{)[^}])*(?:(?<![\w.])\.(?:Values|Release|Chart|Files|Capabilities|Template)\b"
+    r"|\b(?:include|tpl|define|toYaml|template)\s)"
 )
 _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said>.*)$")
 
@@ -93,7 +94,8 @@ def limits_complaints(document: Document) -> tuple[tuple[Place, str], ...]:
         return ()
     root = roots[0]
     before = document.text[: root.start].count("\n")
-    text = document.text if len(document.roots) == 1 else "\n" * before + " " * (root.column - 1) + document.text[root.start : root.end]
+    alone = len(document.roots) == 1 and not document.problem
+    text = document.text if alone else "\n" * before + " " * (root.column - 1) + document.text[root.start : root.end]
     try:
         limits_file.parse(text, document.file)
     except InputError as error:

@@ -11,10 +11,11 @@ from typing import Any
 
 import yaml
 
+from barostat.core.bounds import MANIFEST_NODES
 from barostat.lint.document import Document, Node
 
 LARGEST_BYTES = 8 << 20
-LARGEST_NODES = 400_000
+LARGEST_NODES = MANIFEST_NODES.most
 DEEPEST = 120
 LARGE_CHARS = 64_000
 _MERGE = "<<"
@@ -26,7 +27,7 @@ class _TooMuch(Exception):
 
 
 class _Builder:
-    """Events -> nodes, with the size of each once its aliases are spelled out."""
+    """Events -> nodes, with the size of each once its aliases are spelled out; `total`: of all documents of the text."""
 
     def __init__(self) -> None:
         self.anchors: dict[str, Node] = {}
@@ -35,6 +36,7 @@ class _Builder:
 
     def document(self, events: Any) -> Node:
         """The root of the document whose first event comes next."""
+        self.anchors, self.sizes = {}, {}
         return self.value(events, next(events), 0)
 
     def value(self, events: Any, event: Any, depth: int) -> Node:
@@ -102,9 +104,10 @@ def read_yaml(text: str, file: str) -> Document:
         return document
     try:
         events = yaml.parse(_without_definitions(text), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        builder = _Builder()
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
-                root = _Builder().document(events)
+                root = builder.document(events)
                 if not root.is_null:
                     document.roots.append(root)
     except yaml.MarkedYAMLError as error:

@@ -31,8 +31,8 @@ _ENGINE_INDEX = re.compile(r"(?:EngineCore|Engine|_)_?DP(\d+)|EngineCore_(\d+)")
 
 _SECRETS = re.compile(
     r"(?i)\bhf_[A-Za-z0-9]{8,}|\bsk-[\w-]{8,}|\bBearer\s+\S+|\beyJ[\w-]{10,}\.[\w.-]+|\bAKIA[A-Z0-9]{12,}"
-    r"|(--[\w-]*(?:key|token|secret|password)(?:=|\s+))\S+"
-    r"|((?:api[_-]?key|\btoken|_token|[\w-]*secret|password|passwd|authorization)['\"]?\s*[=:]\s*\[?)(?:['\"][^'\"]*['\"]?|[\w.+/=-]{6,})"
+    r"|((?<!-)--[\w-]*(?:key|token|secret|password)(?:=|\s+))\S+"
+    r"|((?:api[_-]?key|\btoken|_token|(?<![\w-])[\w-]*secret|password|passwd|authorization)['\"]?\s*[=:]\s*\[?)(?:['\"][^'\"]*['\"]?|[\w.+/=-]{6,})"
     r"|(://)[^/\s:@]+:[^/\s@]+@"
 )
 _PROMPT = re.compile(r"(?i)(['\"]?\b(?:prompt|messages|content|prompt_token_ids|text|input)['\"]?\s*[:=]\s*)(['\"\[{].*)")

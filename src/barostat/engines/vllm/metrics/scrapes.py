@@ -140,6 +140,7 @@ class EngineScrapes:
     scrapes: Sequence[Scrape]
     problems: list[str] = field(default_factory=list)
     _having: dict[str, list[str]] = field(default_factory=dict)
+    _known: dict[tuple[int, str, bool], list[Sample]] = field(default_factory=dict)
 
     def gauge(self, family: tuple[str, ...], combine: Callable[[list[float]], float] = sum, **labels: str) -> list[tuple[float, float]]:
         """(at, value) of every scrape that has the gauge under one of its names, the newest name first.
@@ -250,16 +251,29 @@ class EngineScrapes:
     def _samples(self, exposition: Exposition, spelled: tuple[str, ...], labels: dict[str, str], of_endpoint: bool = False) -> list[Sample]:
         """This engine's samples under the first of the names that is there; a series that occurs twice counts once, with its last value."""
         for name in spelled:
-            found: dict[frozenset[tuple[str, str]], Sample] = {}
-            for sample in exposition.named(name):
-                mine = of_endpoint or sample.labels.get("engine", "") == self.engine
-                if mine and sample.value < 0 and not name.endswith(_MINUS_ONE_MEANS_NONE):
-                    self._note_of(name, "is negative, which cannot be: it was left out, and what it measures is not known")
-                elif mine and math.isfinite(sample.value) and all(sample.labels.get(key) == value for key, value in labels.items()):
-                    found[frozenset(sample.labels.items())] = sample
+            found = self._of_name(exposition, name, of_endpoint)
+            if labels:
+                found = [one for one in found if all(one.labels.get(key) == value for key, value in labels.items())]
             if found:
-                return list(found.values())
+                return found
         return []
+
+    def _of_name(self, exposition: Exposition, name: str, of_endpoint: bool) -> list[Sample]:
+        """Those under one name. Kept: several signals are made of each, and a hostile page has a hundred thousand of them."""
+        asked = (id(exposition), name, of_endpoint)
+        if (known := self._known.get(asked)) is not None:
+            return known
+        found: dict[frozenset[tuple[str, str]], Sample] = {}
+        may_be_negative = name.endswith(_MINUS_ONE_MEANS_NONE)
+        for sample in exposition.named(name):
+            if not of_endpoint and sample.labels.get("engine", "") != self.engine:
+                continue
+            if sample.value < 0 and not may_be_negative:
+                self._note_of(name, "is negative, which cannot be: it was left out, and what it measures is not known")
+            elif math.isfinite(sample.value):
+                found[frozenset(sample.labels.items())] = sample
+        self._known[asked] = list(found.values())
+        return self._known[asked]
 
     def spelled(self, *families: tuple[str, ...]) -> str:
         """The names that the latest scrape with these families uses, and that scrape's own source: for a signal's source."""
