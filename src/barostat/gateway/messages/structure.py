@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 TEXTS_AND_BRACKETS = 50_000
 """Lists, objects and texts of a body, at most: thousands of messages, hundreds of tools, and many times the prompts of one request."""
@@ -11,8 +12,7 @@ COMMAS = 1_000_000
 ESCAPES = 1_000_000
 """Backslashes, at most."""
 _STRETCH = 1 << 16
-_BEGINS = re.compile(rb'["\[{]')
-_TEXT_OR_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]', re.S)
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]', re.S)
 
 
 def too_much_of(body: bytes) -> str:
@@ -21,26 +21,31 @@ def too_much_of(body: bytes) -> str:
         return ""
     if _more_than(ESCAPES, b"\\", body):
         return f"{ESCAPES:,} backslashes"
-    many = _more_than(TEXTS_AND_BRACKETS, b'[{"', body)  # those within texts are counted as well, and a text has two quotes
-    if not many and (len(body) <= COMMAS or _commas(body) <= COMMAS):
-        return ""
-    commas = at = found = 0  # now exactly
-    while (start := _next(body, at, brackets=many)) >= 0:
-        commas += _commas(body[at:start])
-        token = _TEXT_OR_BRACKET.match(body, start)
-        at = token.end() if token is not None else len(body)
-        found += 1
-        if found > TEXTS_AND_BRACKETS:
-            return f"{TEXTS_AND_BRACKETS:,} lists, objects and texts"
-    return f"{COMMAS:,} commas" if commas + _commas(body[at:]) > COMMAS else ""
+    # At first with those within texts, and a text has two quotes: where that is too much, exactly.
+    brackets = _more_than(TEXTS_AND_BRACKETS, b'[{"', body)
+    if brackets and any(place == TEXTS_AND_BRACKETS for place, _ in enumerate(_TOKEN.finditer(body))):
+        return f"{TEXTS_AND_BRACKETS:,} lists, objects and texts"
+    if len(body) > COMMAS and _commas(body) > COMMAS and sum(map(_commas, _between_texts(body))) > COMMAS:
+        return f"{COMMAS:,} commas"
+    return ""
 
 
-def _next(body: bytes, at: int, *, brackets: bool) -> int:
-    """Where the next text begins, or bracket; -1 where none does."""
-    if not brackets:
-        return body.find(b'"', at)
-    token = _BEGINS.search(body, at)
-    return token.start() if token is not None else -1
+def _between_texts(body: bytes) -> Iterator[bytes]:
+    """What stands before, between and behind the texts."""
+    at = 0
+    while (start := body.find(b'"', at)) >= 0:
+        yield body[at:start]
+        at = _end_of_text(body, start)
+    yield body[at:]
+
+
+def _end_of_text(body: bytes, start: int) -> int:
+    """Behind the quote that ends the text. One without a backslash is found at once: the usual one, and the longest."""
+    end = body.find(b'"', start + 1) + 1
+    if end and body.find(b"\\", start, end) < 0:
+        return end
+    text = _TOKEN.match(body, start)
+    return text.end() if text is not None else len(body)
 
 
 def _commas(body: bytes) -> int:
