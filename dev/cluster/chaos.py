@@ -11,6 +11,7 @@ reset-after, error-after, cut,     it was carried out, and the answer is lost: a
   stall-after
 conflict, gone, busy, error        409, 410, 429 with Retry-After, 500: not carried out
 silence                            a watch that says nothing any more, over a connection that stays
+endless-list, wrong-kinds, ...     what an API server that means harm would answer (hostile.py): to lists, watches, logs and streams
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import yaml
+from dev.cluster.hostile import HOSTILE, OF_LISTS, SLOW_BYTES, SLOW_EVERY_S, Hostile, lies, spoiled
 
-Kind = Literal[
+_Befalls = Literal[
     "reset-before", "stall-before", "reset-after", "error-after", "cut", "stall-after", "conflict", "gone", "busy", "error", "silence"
 ]  # fmt: skip
+Kind = _Befalls | Hostile
 Choose = Callable[[str, str], Kind | None]
 """Given method and path with its query, in the order of arrival: what befalls the request."""
 
@@ -45,6 +48,8 @@ SHARES: Mapping[Kind, float] = {
     "conflict": 0.05, "gone": 0.02, "stall-before": 0.003, "stall-after": 0.003, "silence": 0.3,
 }  # fmt: skip
 """Of a hundred reads seven go wrong, of a hundred writes thirteen; `conflict` befalls writes, `gone` lists, `silence` watches."""
+HOSTILE_SHARES: Mapping[Kind, float] = dict.fromkeys(HOSTILE, 0.1)
+"""Of a hundred lists half are what they should not be; of the watches one in ten lies, and of the streams one in ten is slow."""
 STALL_S = 10.0
 _ANSWERS: dict[Kind, tuple[str, str, str]] = {
     "conflict": ("409 Conflict", "Conflict", ""),
@@ -64,10 +69,13 @@ def seeded(seed: int, shares: Mapping[Kind, float] = SHARES) -> Choose:
         watches = "watch=true" in path
         drawn = dice.random()
         for kind, share in shares.items():
-            fits = {
+            fits: dict[Kind, bool] = {
                 "conflict": method != "GET" and "accessreviews" not in path,
                 "gone": method == "GET" and _is_list(path),
                 "silence": watches,
+                "lying-events": watches,
+                "slow-stream": method == "GET" and re.search(r"/log(?:\?|$)", path) is not None,
+                **dict.fromkeys(OF_LISTS, method == "GET" and _is_list(path) and not watches),
             }
             if not fits.get(kind, True):
                 continue
@@ -145,15 +153,26 @@ class Trouble:
         up_reader, up_writer = await asyncio.open_connection(host, port, ssl=self.secure, server_hostname=host if self.secure else None)
         try:
             line, *headers = head.rstrip("\r\n").split("\r\n")
-            kept = [header for header in headers if header.split(":")[0].lower() not in ("connection", "host")]
+            dropped = ("connection", "host", *(("accept-encoding",) if kind in HOSTILE else ()))  # what is changed has to be read
+            kept = [header for header in headers if header.split(":")[0].lower() not in dropped]
             up_writer.write("\r\n".join([line, *kept, f"host: {where.netloc}", "connection: close", "", ""]).encode("latin-1") + body)
             await up_writer.drain()
+            if kind in OF_LISTS:
+                writer.write(spoiled(kind, await up_reader.read(-1)))
+                await writer.drain()
+                return
             if kind in ("reset-after", "error-after", "cut", "stall-after"):
                 await self._spoiled(kind, await up_reader.read(-1), writer)
                 return
-            while piece := await up_reader.read(_PIECE):
+            if kind == "lying-events":
+                answered = await up_reader.readuntil(b"\r\n\r\n")
+                chunked = b"chunked" in answered.lower() and answered.startswith(b"HTTP/1.1 200 ")
+                writer.write(answered + (lies(head.split(" ", 2)[1]) if chunked else b""))
+            while piece := await up_reader.read(SLOW_BYTES if kind == "slow-stream" else _PIECE):
                 writer.write(piece)
                 await writer.drain()
+                if kind == "slow-stream":
+                    await asyncio.sleep(SLOW_EVERY_S)
                 if kind == "silence":
                     await asyncio.Event().wait()
         finally:

@@ -12,6 +12,7 @@ import yaml
 from dev.cluster import chaos
 from dev.cluster.client import Cluster as Lab
 from dev.cluster.client import Workspace
+from dev.cluster.hostile import OF_LISTS
 from tests.cluster.guard import Guard
 from tests.cluster.test_mitigate import QUICK, incidents, nothing_of_ours_is_left, preempted, pressed_twins
 
@@ -137,6 +138,27 @@ def test_a_watch_in_trouble_sees_every_change(cluster: Lab, space: Workspace, tm
         known = run(trouble.kubeconfig, go)
     print(trouble.summary())
     assert known == expected
+
+
+@pytest.mark.parametrize("kind", OF_LISTS)
+def test_lists_that_mean_harm_are_read_within_their_bounds_or_refused(
+    kind: chaos.Kind, cluster: Lab, space: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every list of the real API server comes as one that means harm would give it."""
+
+    async def look(api: Cluster) -> dict[str, Any]:
+        kinds = [(group, plural) for verb, group, plural in reads() if verb == "list"]
+        return {plural: await api.list(kind_of(group, plural), None, within_s=20.0) for group, plural in kinds}
+
+    with chaos.between(cluster.kubeconfig("observer"), tmp_path, chaos.seeded(1, {kind: 1.0})) as trouble:
+        for right, found in run(trouble.kubeconfig, look).items():
+            assert isinstance(found, Listed | RequestFailed), right
+        code = main(["diagnose", "-A", "--for", "1s", "--no-trials", "--kubeconfig", str(trouble.kubeconfig)])
+    told = capsys.readouterr()
+    print(trouble.summary())
+    assert code in (0, 1, 2, 3, 4), told.err
+    assert "Traceback" not in told.err
+    assert "\x1b]" not in told.out + told.err
 
 
 @pytest.mark.long

@@ -25,6 +25,8 @@ SILENT_S = SERVER_S + 5.0
 
 
 _WORDS_BYTES = 1 << 20
+_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+_TOO_LARGE = "EventTooLarge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,12 @@ async def watch(
                 yield event
                 if not event.may_pass:
                     return
+                if event.reason == _TOO_LARGE:  # it would come again from where the watch stands
+                    version = ""
                 break
             kind, changed = event
-            metadata = changed.get("metadata")
-            version = str(metadata.get("resourceVersion", version)) if isinstance(metadata, dict) else version
+            known = changed["metadata"].get("resourceVersion")
+            version = known if isinstance(known, str) and known else version
             if kind != "BOOKMARK":
                 failures = 0
                 yield Changed(changed, gone=kind == "DELETED")
@@ -140,7 +144,7 @@ async def _lines(response: httpx.Response) -> AsyncIterator[bytes | None]:
 
 def _event(line: bytes | None, what: str) -> tuple[str, Object] | RequestFailed | None:
     if line is None:
-        return RequestFailed("reset", f"cannot {what}: an event is larger than {EVENT_BYTES.most >> 20} MiB")
+        return RequestFailed("reset", f"cannot {what}: an event is larger than {EVENT_BYTES.most >> 20} MiB", reason=_TOO_LARGE)
     try:
         event = json.loads(line) if line.strip() else None
     except (ValueError, RecursionError):
@@ -151,4 +155,7 @@ def _event(line: bytes | None, what: str) -> tuple[str, Object] | RequestFailed 
         status = event["object"]
         code = status.get("code")
         return of_answer(code if isinstance(code, int) and 400 <= code <= 599 else 500, {}, json.dumps(status).encode(), what)
-    return str(event.get("type")), event["object"]
+    kind, metadata = event.get("type"), event["object"].get("metadata")
+    if kind not in _TYPES or not isinstance(metadata, dict) or not (kind == "BOOKMARK" or isinstance(metadata.get("name"), str)):
+        return None
+    return kind, event["object"]
