@@ -142,7 +142,7 @@ def test_a_watch_in_trouble_sees_every_change(cluster: Lab, space: Workspace, tm
 
 @pytest.mark.parametrize("kind", OF_LISTS)
 def test_lists_that_mean_harm_are_read_within_their_bounds_or_refused(
-    kind: chaos.Kind, cluster: Lab, space: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: chaos.Kind, cluster: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every list of the real API server comes as one that means harm would give it."""
 

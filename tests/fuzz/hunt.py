@@ -30,6 +30,7 @@ class Hunt:
     out: Path
     scratch: Path
     seed: int
+    slowest_s: float = SLOWEST_S
     inputs: int = 0
     refused: int = 0
     took_s: float = 0.0
@@ -67,9 +68,9 @@ class Hunt:
         self.inputs += 1
         _noted(self.scratch / "input", data)
         walked: set[Line] | None = set() if traced else None
-        found = judged(self.front, data, self.scratch, slowest_s=SLOWEST_S * (20 if traced else 1), lines=walked)
+        found = judged(self.front, data, self.scratch, slowest_s=self.slowest_s * (20 if traced else 1), lines=walked)
         if isinstance(found, Crash) and traced:  # the tracer's own time and depth are nobody's fault
-            found = judged(self.front, data, self.scratch)
+            found = judged(self.front, data, self.scratch, slowest_s=self.slowest_s)
         if isinstance(found, Crash):
             self._crashed(data, found)
             return
@@ -84,7 +85,7 @@ class Hunt:
         if crash.what in self.crashes:
             return
         small = data if crash.what.startswith("TooSlow") else self._shrunk(data, crash.what)
-        found = judged(self.front, small, self.scratch)
+        found = judged(self.front, small, self.scratch, slowest_s=self.slowest_s)
         told = found if isinstance(found, Crash) else crash
         path = self.out / f"{self.front.name}-{hashlib.sha256(crash.what.encode()).hexdigest()[:10]}.bin"
         path.write_bytes(small)
@@ -102,7 +103,7 @@ class Hunt:
             at = 0
             while at < len(data) and time.monotonic() < until:
                 less = data[:at] + data[at + size :]
-                found: Clean | Crash = judged(self.front, less, self.scratch)
+                found: Clean | Crash = judged(self.front, less, self.scratch, slowest_s=self.slowest_s)
                 if isinstance(found, Crash) and found.what == what:
                     data = less
                 else:

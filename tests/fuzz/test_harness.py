@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from tests.fuzz import fuzz
 from tests.fuzz.front import Feed, Front, Wrong
-from tests.fuzz.fuzz import Outcome, table
+from tests.fuzz.fuzz import Outcome, _hangs, table
 from tests.fuzz.hunt import Hunt
 from tests.fuzz.judged import Clean, Crash, judged, limited
 from tests.fuzz.mutate import mutated
@@ -121,3 +124,33 @@ def test_every_shape_changes_what_it_is_given_whatever_it_is(shape: str) -> None
 def test_the_table_has_a_sum() -> None:
     told = table([Outcome("a", 100, 50, 2.0, 7, 3), Outcome("b", 50, 0, 1.0, 0, 1, {"x": "y"})])
     assert told.splitlines()[-1].split() == ["all", "150", "50", "1"]
+
+
+def watched(code: str, most_s: float = 60.0) -> str:
+    with tempfile.TemporaryFile("w+") as answers:
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=answers, text=True)
+        try:
+            return _hangs(process, answers, most_s)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_a_process_hangs_where_it_works_too_long_or_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzz, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(fuzz, "_SILENT_S", 1.0)
+    assert watched("pass") == ""
+    assert watched("while True: pass", most_s=0.3).startswith("hung: it worked for")
+    assert watched("import time; time.sleep(60)") == "hung: it neither worked nor went on for 1 s"
+
+
+def test_a_process_that_is_starved_or_waits_between_its_inputs_does_not_hang(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It works a little now and then, or takes a new input: however long that lasts."""
+    monkeypatch.setattr(fuzz, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(fuzz, "_SILENT_S", 2.0)
+    works = "import time\nfor _ in range(6):\n end = time.process_time() + 0.1\n while time.process_time() < end: pass\n time.sleep(0.5)"
+    assert watched(works) == ""
+    path = str(tmp_path / "input")
+    told = f"print({str(tmp_path)!r}, flush=True)"
+    waits = f"import pathlib, time\n{told}\nfor _ in range(6): pathlib.Path({path!r}).write_text('x'); time.sleep(0.5)"
+    assert watched(waits) == ""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.fuzz.fronts.table import FRONTS
 from tests.fuzz.hunt import Hunt
+from tests.fuzz.judged import SLOWEST_S
 
 
 def _while(seconds: float | None, inputs: int | None) -> Callable[[int], bool]:
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--inputs", type=int)
+    parser.add_argument("--busy", action="store_true")
     parser.add_argument("fronts", nargs="+")
     asked = parser.parse_args()
     told = os.fdopen(os.dup(1), "w")
@@ -43,7 +45,7 @@ def main() -> int:
     for name in asked.fronts:
         with tempfile.TemporaryDirectory(prefix=f"fuzz-{name}-") as scratch:
             print(scratch, file=told, flush=True)
-            hunt = Hunt(FRONTS[name], asked.out, Path(scratch), asked.seed)
+            hunt = Hunt(FRONTS[name], asked.out, Path(scratch), asked.seed, slowest_s=SLOWEST_S * (1.5 if asked.busy else 1))
             hunt.run(_while(asked.seconds, asked.inputs))
         found = {
             "front": name, "inputs": hunt.inputs, "refused": hunt.refused, "seconds": round(hunt.took_s, 2), "lines": len(hunt.lines),
