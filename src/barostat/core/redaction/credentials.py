@@ -11,8 +11,10 @@ REDACTED = "[redacted]"
 
 _KEY = (
     r"[\w.-]*?(?:api[_-]?keys?|access[_-]?key(?:[_-]?id)?|secret[_-]?(?:access[_-]?)?key|private[_-]?key|signing[_-]?key|encryption[_-]?key"
-    r"|account[_-]?key|master[_-]?key|client[_-]?key[_-]?data|license[_-]?key|auth|token|passw(?:or)?d|passphrase|pwd|secret|credentials?|cookie|authorization|signature|sig|(?<![A-Za-z])pass|(?<![A-Za-z])pat|dsn|conn(?:ection)?[_-]?str(?:ing)?)"
+    r"|(?:account|subscription|storage|shared|service|deploy)[_-]?key|master[_-]?key|client[_-]?key[_-]?data|license[_-]?key|auth|token|passw(?:or)?d|passphrase|pwd|secret|credentials?|cookie|authorization|signature|sig|(?<![A-Za-z])pass|(?<![A-Za-z])pat|dsn|conn(?:ection)?[_-]?str(?:ing)?)"
 )
+_EQUALS = r"(?:=>|[=:]|&#(?:61|58|x3[da]);|%3[da]|\\u003[da])"
+"""Between a name and its value, also as HTML, URLs and JSON have it."""
 _PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", re.DOTALL)
 _URL = re.compile(
     r"([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^\s/?#'\"<>]{1,1024}@|[^\s/@:'\"<>]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"<>@]{0,1024}@)"
@@ -20,7 +22,8 @@ _URL = re.compile(
 _BEARER = re.compile(r"\b(bearer|basic|negotiate|digest)\s+(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE)
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 _PAIR = re.compile(
-    rf"(?<![\w.-])(?:(?<!first )(?<!output )(?<!next )(?<!per )|(?!tokens?\b))(?P<key>{_KEY})(?P<between>\\*[\"']?\s*(?:=>|[=:])\s*)"
+    rf"(?<![\w.-])(?:(?<!first )(?<!output )(?<!next )(?<!per )|(?!tokens?\b))(?P<key>{_KEY})"
+    rf"(?P<between>\\*[\"']?\s*{_EQUALS}\s*(?:!!?\w*\s+)?(?:[bfru]{{1,2}}(?=[\"']))?)"
     rf"(?P<value>\[[^\]\n]*\]|\\+[\"'](?:(?!\\+[\"']).)*|{_QUOTED}|(?:bearer|basic)\s+\S+|[^\s,;&)}}\]\"']+)",
     re.IGNORECASE,
 )
@@ -36,10 +39,18 @@ _QUERY_KEY = re.compile(
     r"(?P<name>[?&](?:[\w.-]*(?:key|token|secret|sig|signature|password|passwd|pwd|auth|code|credential))=)[^&\s\"'<>#]+", re.IGNORECASE
 )
 _CURL_USER = re.compile(rf"(?P<said>\s(?:-u|--user|--proxy-user)(?:\s+|=)?)(?P<value>{_QUOTED}|[^\s'\"]+:[^\s'\"]*)")
+_ELEMENT = re.compile(rf"(?P<opens><(?P<key>{_KEY})>)[^<\n]+", re.IGNORECASE)
+_COMMAND_PASSWORD = re.compile(
+    rf"(?P<said>\bsshpass\s+-p\s*|\b(?:docker|podman|skopeo|buildah|registry)\s+login\b[^\n;&|]{{0,400}}?\s-p\s+"
+    rf"|\b(?:mysql\w*|mariadb[\w-]*)\b[^\n;&|]{{0,400}}?\s-p|\bredis-cli\b[^\n;&|]{{0,400}}?\s-a\s+|--from-literal[= ][\w.-]{{1,200}}=)"
+    rf"(?:{_QUOTED}|[^\s'\"]+)"
+)
+"""What a command takes as a password without saying so."""
+_UNSEEN = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _HINTS = re.compile(
     r"(?:keys?|key_?id|token|secret|pass(?:w(?:or)?d)?|passphrase|pwd|pat|dsn|str(?:ing)?|auth|cookie|credentials?|authorization|signature|sig|data)"
-    r"\\*[\"']?\s*(?:=>|[=:])|bearer|basic|negotiate|digest|://|-----BEGIN|key|secret|token|passw|passphrase|credential|curl|[?&]code=",
+    rf"\\*[\"']?\s*{_EQUALS}|bearer|basic|negotiate|digest|://|-----BEGIN|key|secret|token|passw|passphrase|credential|curl|[?&]code=|\slogin\s|sshpass|mysql|mariadb|redis-cli|--from-literal",
     re.IGNORECASE,
 )
 _WORDS = (
@@ -62,6 +73,7 @@ _WORDS = (
         "sig",
     ),
     *("bearer", "basic", "negotiate", "digest", "://", "-----begin"),
+    *("login", "mysql", "mariadb", "redis-cli", "--from-literal"),
 )
 _HARMLESS = frozenset({"none", "null", "true", "false", "~", '""', "''", "[]", "[redacted]", "redacted", "***", ""})
 
@@ -93,6 +105,14 @@ def clean(text: str) -> str:
         plain = _ANSI.sub("", text)  # a colour within a key hides it from every pattern
         cleaned = clean(plain.replace("\x1b", ""))
         return cleaned if cleaned != plain else text
+    if not text.isascii() and _UNSEEN.search(text):
+        text = _cleaned(text)
+        plain = _UNSEEN.sub("", text)  # so does what nobody sees
+        return cleaned if (cleaned := _cleaned(plain)) != plain else text
+    return _cleaned(text)
+
+
+def _cleaned(text: str) -> str:
     text = without_shapes(text, REDACTED)
     low = text.lower().replace("tokens", "")  # every statistics line counts tokens; looking for words is what makes long logs affordable
     if not any(word in low for word in _WORDS) or not _HINTS.search(text):
@@ -102,6 +122,9 @@ def clean(text: str) -> str:
     text = _QUERY_KEY.sub(rf"\g<name>{REDACTED}", text)
     if "curl" in low:
         text = _CURL_USER.sub(rf"\g<said>{REDACTED}", text)
+    text = _COMMAND_PASSWORD.sub(rf"\g<said>{REDACTED}", text)
+    if "</" in text:
+        text = _ELEMENT.sub(rf"\g<opens>{REDACTED}", text)
     text = _HEADER.sub(rf"\1\2{REDACTED}", text)
     text = _BEARER.sub(rf"\1 {REDACTED}", text)
     return _SPOKEN.sub(_without_spoken, _PAIR.sub(_without_value, text))

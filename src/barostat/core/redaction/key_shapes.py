@@ -37,6 +37,7 @@ _PREFIXED = (
     (("dapi",), r"dapi[0-9a-f]{24,}"),
     (("hvs.", "hvb.", "dt0c01.", "dp.pt.", "dp.st.", "SG."), r"(?:hv[sb]|dt0c01|dp\.[ps]t|SG)\.[A-Za-z0-9_.-]{12,}"),
     (("ATATT3", "AKCp", "ATCTT3"), r"(?:AT[AC]TT3|AKCp)[A-Za-z0-9_=-]{12,}"),
+    (("$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$argon2"), r"\$(?:[156y]|2[aby]|argon2id?)\$[\w./+=,$-]{16,}"),
     (("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{8,}"),
     ((".atlasv1.",), r"[A-Za-z0-9]{10,}\.atlasv1\.[A-Za-z0-9_=-]{12,}"),
     (("eyJ",), r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?"),

@@ -60,6 +60,9 @@ SPOKEN = (
     "{{'client_secret': '{}'}}", "apiKey={},", "AccountKey={};EndpointSuffix=core.windows.net", "private_key={}", "aws_secret_access_key = {}",
     "SSL_KEYFILE_PASSWORD={}", "client-key-data: {}", "_authToken={}", "//registry/:_password={}", "signature={}", "X-Amz-Signature={}",
     "jdbc:postgresql://db/x?user=u&password={}", "spring.datasource.password={}", "bearer_token: {}", "wget --password={} http://host/",
+    "sshpass -p {} ssh host", "mysql -u root -p{} db", "docker login -u me -p {} registry", "redis-cli -h cache -a {} ping",
+    "kubectl create secret generic x --from-literal=k={}", "Ocp-Apim-Subscription-Key: {}", "<password>{}</password>", "password&#61;{}",
+    "passwd%3D{}", "p\u200bassword={}", "HUGGING_FACE_HUB_TOKEN\\u003d{}", "VLLM_API_KEY: !!str {}", "bearer_token = b'{}'",
 )  # fmt: skip
 NAMES = (
     *("DB_PASS", "DB_PASSWORD", "VLLM_API_KEY", "VLLM_DB_PWD", "VLLM_CACHE_PASSPHRASE", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "GITHUB_PAT"),
@@ -102,6 +105,15 @@ def _texts() -> list[tuple[str, str, str]]:
 
 TEXTS = _texts()
 HARMLESS = (
+    "docker run -p 8000:8000 -v /data:/data vllm/vllm-openai",
+    "mysql -h db -P 3306 -u root",
+    "ssh -p 2222 login.example.com",
+    "<token>",
+    "$1$ per hour",
+    "after login the page shows max_tokens=5",
+    "mysqldump --port 3306 --all-databases",
+    "caf\u00e9 \u200bkeys and values",
+    "b'bytes' and token counts",
     *(f"image vllm/vllm-openai@sha256:{_made(64, HEX)}" for _ in range(10)),
     *(f"commit {_made(40, HEX)} is checked out" for _ in range(10)),
     *(f"request {_made(8, HEX)}-{_made(4, HEX)}-{_made(4, HEX)}-{_made(4, HEX)}-{_made(12, HEX)} aborted" for _ in range(10)),
