@@ -55,5 +55,5 @@ def test_who_comes_during_a_step_is_in_the_next_or_where_that_is_made_up_already
 
 
 def _tell(core: socket.socket, name: str, tokens: int) -> None:
-    added = [name, list(range(20)), [tokens], 0, "digest", 0, time.time()]
-    core.sendall(json.dumps({"add": added}).encode() + b"\n")
+    added = [name, [tokens], 0, False, "digest", 0, time.time()]
+    core.sendall(json.dumps({"add": added, "prompt": list(range(20))}).encode() + b"\n")
