@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others real fuzz-beside beside-real on-cluster parity alone debian fix vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
+.PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone debian fix vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
 # Each worker of pytest loads all tests: from compiled code, which is therefore kept, in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -49,17 +49,15 @@ test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Red
 	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy debian cluster-binaries)
 	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check)
 	$(BIN)/pytest -n 2 -m sweep $(PURE_TESTS) $(OTHER_TESTS)
-	$(MAKE) $(if $(filter true,$(CI)),-j 2 real fuzz-beside,real)
+	$(if $(filter true,$(CI)),$(MAKE) fuzz-short)
+	$(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity
 	$(MAKE) alone
 
 # Real components on a machine that others use too: what fails is tried once more, and told as RERUN with what it said the first time.
 BESIDE := -rsR --reruns 1 --durations=25
 
-real: # the engines' tests are the two jobs that have the machine; what is fuzzed beside them has what they leave
-	$(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity
-
-fuzz-beside: $(STAMP) # the same inputs every time: what is new is for the nightly run to find
-	nice -n 19 $(BIN)/python -m tests.fuzz.fuzz --jobs 1 --inputs 1000 --busy
+fuzz-short: $(STAMP) # the same inputs every time: what is new is for the nightly run to find
+	$(BIN)/python -m tests.fuzz.fuzz --jobs 2 --inputs 1000 --busy
 
 beside-real: $(STAMP) # most of these is waiting for one engine's one busy thread: CI runs two side by side
 	$(BIN)/pytest $(BESIDE) -m "not long and not alone" tests/integration
