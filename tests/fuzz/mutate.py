@@ -33,8 +33,9 @@ def mutated(data: bytes, shape: Shape, dice: random.Random, others: Sequence[byt
             data = dice.choice(_CHANGES[shape])(data, dice, others)
         if len(data) > _USUAL_BYTES and dice.random() < 0.95:
             at = dice.randrange(len(data) - _USUAL_BYTES) if shape != "tar" else 0
-            data = data[at : at + _USUAL_BYTES] if shape not in ("json", "tar") else data[:LONGEST_BYTES]
-    return data[:LONGEST_BYTES]
+            data = data[at : at + _USUAL_BYTES] if shape not in ("json", "tar") else data
+        data = data[:LONGEST_BYTES]
+    return data
 
 
 def _span(data: bytes, dice: random.Random, most: int = 256) -> tuple[int, int]:
@@ -177,7 +178,8 @@ def changed_tree(tree: Any, dice: random.Random, others: Sequence[Any] = ()) -> 
         case 1 if isinstance(holder, dict):
             holder[dice.choice((*TEXTS, *NUMBERS))] = holder.pop(key)
         case 1 | 2 if isinstance(holder, list):
-            holder += [holder[key]] * dice.choice((1, 10, 1000))
+            most = LONGEST_BYTES // len(json.dumps(holder[key], default=str)) + 1
+            holder += [holder[key]] * min(most, dice.choice((1, 10, 1000)))
         case 2 | 3 if others:
             other = dice.choice(others)
             held = [other, *(other.values() if isinstance(other, dict) else other if isinstance(other, list) else ())]

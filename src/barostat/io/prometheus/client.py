@@ -67,12 +67,13 @@ class Prometheus:
         return await self._asked("query", {"query": query, "time": f"{at:.3f}"})
 
     async def over(self, query: str, start: float, end: float, step_s: float) -> list[Series]:
-        """The query evaluated at every step from start to end, both included.
+        """The query evaluated at every step from start to end, both included; what comes of another time is left out.
 
         Errors: OutsideError.
         """
         assert (end - start) / step_s <= MOST_POINTS
-        return await self._asked("query_range", {"query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:.3f}"})
+        found = await self._asked("query_range", {"query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:.3f}"})
+        return _within(found, start - 1, end + 1)
 
     async def close(self) -> None:
         """The connections are closed."""
@@ -152,6 +153,11 @@ def _refusal(where: str, answer: Answer, said: Any) -> OutsideError:
 def _listed(value: Any) -> list[Any]:
     """The list that it is; none where it is something else."""
     return value if isinstance(value, list) else []
+
+
+def _within(found: list[Series], start: float, end: float) -> list[Series]:
+    kept = (Series(one.labels, tuple(point for point in one.points if start <= point.at <= end)) for one in found)
+    return [one for one in kept if one.points]
 
 
 def _series(one: Any) -> Series | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from barostat.core.errors import OutsideError
+from barostat.core.signal import Point
 from barostat.io.engine_http.http import Answer, Failure
 from barostat.io.prometheus.access import Access
-from barostat.io.prometheus.client import MAX_BYTES, Prometheus
+from barostat.io.prometheus.client import MAX_BYTES, Prometheus, _within
+from barostat.judge.history.series import Series
 
 
 def read(answer: Answer | Failure) -> str:
@@ -59,3 +61,9 @@ def test_series_warnings_and_what_is_none() -> None:
 def test_what_is_no_series_of_numbers_is_left_out(series: bytes) -> None:
     body = b'{"status":"success","warnings":7,"data":{"result":[' + series + b"]}}"
     assert Prometheus(Access("http://p:9090"))._read(Answer(200, "application/json", body)) == []
+
+
+def test_what_comes_of_another_time_is_left_out() -> None:
+    """A point beyond the calendar had no hour of the day."""
+    found = [Series({"a": "1"}, (Point(-1e300, 1.0), Point(10.0, 2.0), Point(1e300, 3.0))), Series({"a": "2"}, (Point(99.0, 1.0),))]
+    assert _within(found, 5.0, 20.0) == [Series({"a": "1"}, (Point(10.0, 2.0),))]

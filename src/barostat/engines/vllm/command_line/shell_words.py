@@ -168,6 +168,8 @@ def _word(reader: _Reader) -> Word:
         elif char == "`":
             _unknown(reader, out, missing)
         elif char == "\\":
+            if reader.at + 1 == len(text):
+                reader.problems.append("it ends in a backslash, which would hold for what is added")
             if not text.startswith(("\\\n", "\\\r\n"), reader.at):
                 out.append(text[reader.at + 1 : reader.at + 2])
             reader.at += 2 if not text.startswith("\\\r\n", reader.at) else 3

@@ -14,7 +14,16 @@ from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.not_edited import commands_of, name_at, why_not_edited
 from barostat.engines.vllm.command_line.shell_extents import references
 from barostat.engines.vllm.command_line.shell_words import Word
-from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse, program_end, script_index, shell_words_of, words_of
+from barostat.engines.vllm.command_line.words import (
+    SHELLS,
+    CommandLine,
+    Setting,
+    parse,
+    program_end,
+    script_index,
+    shell_words_of,
+    words_of,
+)  # fmt: skip
 
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
 _NUMBER_AND_REDIRECTION = re.compile(r"(?<![^\s])\d+$")
@@ -118,7 +127,17 @@ def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None,
             for word in _whole(setting):
                 edit.remove(word)
         _add(edit, line, canonical, value, text=text)
+        _check_added(edit, canonical, text=text)
     return edit.apply()
+
+
+def _check_added(edit: _Edit, name: str, *, text: bool) -> None:
+    """Errors: InputError where another program takes what was added: a shell without a text to run."""
+    after = [piece for _, piece in edit.apply()]
+    plain = [element for element in edit.elements if element[:1] not in ("-", "+")]
+    is_shell = not text and bool(plain) and plain[-1].rsplit("/", 1)[-1] in SHELLS and len(plain) <= 2
+    if is_shell or name not in parse("".join(after) if text else after).settings:
+        raise InputError("no vLLM command was found to which an argument could be added", " ".join(edit.elements)[:80])
 
 
 def open_words(line: CommandLine) -> list[Word]:

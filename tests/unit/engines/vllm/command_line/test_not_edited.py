@@ -44,6 +44,7 @@ SERVE = "vllm serve m --max-num-seqs 8"
         (f"{SERVE} 80>log", "redirection"),
         ("vllm serve -- m", "behind --"),
         (f"{SERVE} <<E\nx", "never closed"),
+        (f"{SERVE} \\", "ends in a backslash"),
     ],
 )
 def test_what_is_not_understood_is_left_alone_with_the_reason(text: str, why: str) -> None:
@@ -229,3 +230,9 @@ def test_a_program_in_python_is_no_shell_text() -> None:
     assert script_index(["python3", "-c", "import vllm; serve('vllm serve m')"]) is None
     assert script_index(["sh", "-c", "--", "vllm serve m"]) == 3
     assert script_index(["sh", "run.sh", "-c", "8"]) is None
+
+
+@pytest.mark.parametrize("words", [["sh", "-c"], ["/bin/bash"], ["", "sh", "-x", "+e"], ["sh", "-", "-c", "-vllm"]])
+def test_a_shell_without_a_text_gets_no_argument(words: list[str]) -> None:
+    with pytest.raises(InputError, match="no vLLM command was found"):
+        changed_elements(words, "max_num_seqs", 4)
