@@ -51,13 +51,15 @@ fix: $(STAMP) ## format and mend what ruff can mend
 test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Redis, a browser and Kubernetes are set up first and must be there
 	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy debian cluster-binaries)
 	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check)
-	$(BIN)/pytest -n 2 -m sweep $(PURE_TESTS) $(OTHER_TESTS)
+	$(BIN)/pytest -n 2 $(AGAIN) -m sweep $(PURE_TESTS) $(OTHER_TESTS)
 	$(if $(filter true,$(CI)),$(MAKE) fuzz-short)
 	$(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity
 	$(MAKE) alone
 
-# Real components on a machine that others use too: what fails is tried once more, and told as RERUN with what it said the first time.
-BESIDE := -rsR --reruns 1 --durations=25
+# Sockets, processes and real components on a machine that others use too: what fails is tried once more, and told as RERUN with what it
+# said the first time. Not what is pure (`coverage`), and nothing in `check`.
+AGAIN := -rsR --reruns 1
+BESIDE := $(AGAIN) --durations=25
 
 fuzz-short: $(STAMP) # the same inputs every time: what is new is for the nightly run to find
 	$(BIN)/python -m tests.fuzz.fuzz --jobs 2 --inputs 1000 --busy
@@ -75,7 +77,7 @@ alone: $(STAMP) # what judges how long things take has the machine to itself
 	$(BIN)/pytest $(BESIDE) -m "alone and not long" tests/integration tests/cluster
 
 others: $(STAMP)
-	$(BIN)/pytest -n 2 -m "not sweep" $(OTHER_TESTS)
+	$(BIN)/pytest -n 2 $(AGAIN) -m "not sweep" $(OTHER_TESTS)
 
 coverage: $(STAMP) ## the branches of the pure rooms that their tests walk; fails where it is less than is held (pyproject.toml)
 	$(BIN)/pytest -n 2 -m "not sweep" --cov --cov-report=term:skip-covered $(PURE_TESTS)
