@@ -44,6 +44,8 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
     tenant = ledger.tenant(request.tenant, rules, at)
     one = _reservation(request, tenant, ledger, rules, longest)
     if ledger.replicas:
+        if ledger.replicas.keys() <= set(request.not_on):
+            return Refused(503, "no-replica", "none of the engines that it may go to is here", 1.0), ledger
         never = _never_fits(one, ledger, rules)
         if never is not None:
             return never, ledger

@@ -23,8 +23,8 @@ class Ledger:
     """The state of one gateway. Mutable; it belongs to one caller.
 
     `queued`: requests that wait. `blocked`: the one whose turn it is and for which there was no room; it lays claim to `claimed`,
-    where `claim_tokens` are nobody else's. `residence_s`: how long a request stays admitted. `served_counter`: the lowest counter
-    that a tenant was served from the queue with. `promised_at`: up to when capacity was promised to those that were told to come back.
+    where `claim_tokens` are nobody else's. `residence_s`: how long a request stays admitted. `served_counter`: the highest counter
+    that a tenant was served to. `promised_at`: up to when capacity was promised to those that were told to come back.
     `forecast_error`: mean distance of an answer from its expected length, over that.
     """
 

@@ -101,7 +101,7 @@ class LengthClass:
         if self._new >= 8 + self._total / 8 or self.root.seen >= self._root_seen:
             self._remake()
         place = bin_of(age_tokens)
-        cut = bisect_left(HORIZONS, left_tokens)
+        cut = max(1, bisect_left(HORIZONS, left_tokens))  # what is held now is held, whatever is left
         row = self._rows.get(place << 4 | cut)
         if row is None:
             row = self._rows[place << 4 | cut] = self._row(place, cut)

@@ -60,6 +60,7 @@ def admit(one: Reservation, replica: ReplicaLedger, ledger: Ledger, at: float) -
     tenant.running += 1
     tenant.running_tokens += one.charge
     tenant.served(one.charge)
+    ledger.served_counter = max(ledger.served_counter, tenant.counter)
     if one.request.prefix_key:
         ledger.near(one.request.prefix_key, replica.name)
 

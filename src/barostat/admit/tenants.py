@@ -1,7 +1,8 @@
 """Whose turn it is: virtual token counters, so that tenants that wait are served tokens in proportion to their shares.
 
     admitted: counter += (input + expected output) / share        ended: counter += (what it was - what was expected) / share
-    next is who waits and has the lowest counter; who begins to wait is lifted to four of its charges below the lowest of those that wait
+    next is who waits and has the lowest counter; who begins to wait is lifted to four of its charges below the lowest of those that
+    wait; where nobody does, below the highest that anybody was served to: hours without a queue are nobody's debt
 
 Bound: between two tenants that both wait the whole time and have something that fits, what they were served, each over its share, differs
 by at most twice the largest charge of one request over its share, plus what may pass a request that does not fit yet (`waiting.py`: as

@@ -46,7 +46,7 @@ def enqueue(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> Queued
     """The request waits, or is refused because its wait would be longer than it may be."""
     deadline_at = one.request.at + rules.queue_deadline_s
     expected_s = wait_s(one, ledger)
-    if at >= deadline_at or ledger.queued >= rules.max_queued or (expected_s is not None and at + expected_s > deadline_at):
+    if at >= deadline_at or _is_full(one.tenant, ledger, rules) or (expected_s is not None and at + expected_s > deadline_at):
         return _refused(one, ledger, rules, at, expected_s)
     tenant = one.tenant
     if not tenant.waiting:
@@ -60,13 +60,20 @@ def enqueue(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> Queued
     return Queued(one.number, deadline_at)
 
 
+def _is_full(tenant: TenantLedger, ledger: Ledger, rules: Rules) -> bool:
+    """Nobody takes the places that are others' share of the queue: as many again are theirs."""
+    if ledger.queued < rules.max_queued:
+        return False
+    return not rules.tenants or tenant.waiting >= tenant.rule.share * rules.max_queued or ledger.queued >= 2 * rules.max_queued
+
+
 def _refused(one: Reservation, ledger: Ledger, rules: Rules, at: float, expected_s: float | None) -> Refused:
     tenant = one.tenant
     retry_s = _promise_s(ledger, rules, at, expected_s)
     if tenant.at_its_limit:
         limit = tenant.rule.max_concurrency
         return Refused(429, "tenant-concurrency", f"{limit} requests of this tenant run, as many as may", retry_s)
-    if ledger.queued >= rules.max_queued:
+    if _is_full(tenant, ledger, rules):
         return Refused(503, "queue-full", f"{ledger.queued} requests wait, as many as may", retry_s)
     if not any(replica.open for replica in ledger.replicas.values()):
         return Refused(503, "no-replica", "no engine is in rotation", _RETRY_AT_A_GUESS_S)
@@ -135,7 +142,6 @@ def next_admitted(ledger: Ledger, rules: Rules, at: float) -> list[Admitted]:
         first = tenant.first() if tenant is not None else None
         if tenant is None or first is None:
             break
-        ledger.served_counter = max(ledger.served_counter, tenant.counter)
         made = admitted(first, ledger, rules, at)
         if made is not None:
             leave(first, ledger)

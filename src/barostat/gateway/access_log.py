@@ -43,7 +43,7 @@ class AccessLog:
             (
                 time.time(), exchange.head.method, exchange.route, exchange.status, exchange.tenant, exchange.served_by,
                 time.perf_counter() - exchange.began_at, exchange.first_byte_s,
-                0 if exchange.answer is None else exchange.answer.passed_bytes, exchange.stream, usage,
+                exchange.passed_bytes, exchange.stream, usage,
             )
         )  # fmt: skip
 

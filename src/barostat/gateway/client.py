@@ -216,6 +216,11 @@ class ClientConnection(asyncio.Protocol):
                 raise _Refuse(400, "too-many-pipelined", "Too many requests were sent without waiting for an answer.")
             self.transport.pause_reading()
 
+    @property
+    def is_sending(self) -> bool:
+        """Its answer is complete, but the client has not taken all of it."""
+        return self.closing and self.transport.get_write_buffer_size() > 0
+
     # -- what the exchange tells
 
     def write(self, data: bytes) -> None:
@@ -243,6 +248,7 @@ class ClientConnection(asyncio.Protocol):
     def end(self) -> None:
         """What was written is sent, then the connection is closed."""
         self.closing = True
+        self.deadline = self.gateway.rounds.now + self.gateway.bounds.stalled_s
         for waiting in self.pipeline:
             waiting.forget()
         self.pipeline = []

@@ -125,6 +125,8 @@ class Desk:
         elif type(decision) is Admitted:
             if decision.reservation:
                 self.running[decision.reservation] = exchange
+            if self.shadow and decision.capped:
+                return decision._replace(output_cap=None, capped=False)
         elif type(decision) is Refused and self.shadow:
             return self._in_shadow(exchange, decision.reason, 0)
         return decision
@@ -256,7 +258,9 @@ class Desk:
         replica.close()
 
     def has_pool(self, replica: Replica, pool: Pool) -> None:
-        """An engine has told the size of its pool: from now on what it holds is accounted for."""
+        """An engine has told the size of its pool: from now on what it holds is accounted for. One that has left meanwhile is not."""
+        if self.replicas.get(replica.name) is not replica or replica.standing == "leaving":
+            return
         if self.pools.get(replica.name) != pool:
             self.pools[replica.name] = pool
             gate.joined(self.ledger, replica.name, pool, self.clock())

@@ -127,7 +127,12 @@ class Exchange:
         if decision.capped and decision.output_cap is not None and shape is not None and shape.route in GENERATING:
             self.body = capped(shape.route, self.body, decision.output_cap)
             self.added = b"x-barostat-output-cap: %d\r\n" % decision.output_cap
-        self._carry(self.gateway.desk.replicas[decision.replica])
+        replica = self.gateway.desk.replicas.get(decision.replica)
+        if replica is None and shape is not None:  # the engine has left while the shared budget was asked
+            self._return("unsent")
+            self.follow(self.gateway.desk.ask(self, shape))
+        elif replica is not None:
+            self._carry(replica)
 
     def follow_if_here(self, decision: Admitted | Refused) -> None:
         """Its wait is over; if the client has gone by now, what it was given goes back."""
@@ -179,7 +184,8 @@ class Exchange:
             return
         self._leave_replica()
         self.gateway.desk.unreachable(replica)
-        self.not_on = (*self.not_on, replica.name)
+        tried = (*self.not_on, replica.name)
+        self.not_on = tried if self.gateway.desk.replicas.keys() - set(tried) else ()  # of the only one it waits until it is back
         self._return("unsent")
         if self.tries >= _TRIES:
             self._refuse(503, "no-replica", "No engine can be reached.", retry_after_s=1.0)
@@ -202,6 +208,7 @@ class Exchange:
         self.framing = framing
         self.status = framing.status
         self.first_byte_s = time.perf_counter() - self.began_at
+        self.gateway.metrics.first_byte_seconds.observe(self.first_byte_s)
         self.stream = framing.content_type.startswith(b"text/event-stream")
         self._drop_body()
         if self.gateway.draining:
@@ -289,6 +296,11 @@ class Exchange:
     def produced(self) -> int:
         """Tokens that have passed, as far as a stream's events tell."""
         return 0 if self.answer is None else self.answer.produced
+
+    @property
+    def passed_bytes(self) -> int:
+        """Of the answer, to the client."""
+        return 0 if self.answer is None else self.answer.passed_bytes
 
     def forget(self) -> None:
         """It had not begun, and will not."""

@@ -239,7 +239,8 @@ def _allow_files(connections: int) -> None:
 
 
 def _under_way(gateway: Gateway) -> int:
-    return sum(client.current is not None for client in gateway.clients)
+    """Requests whose answer is not complete, or not sent."""
+    return sum(client.current is not None or client.is_sending for client in gateway.clients)
 
 
 def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

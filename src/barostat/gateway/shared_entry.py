@@ -37,8 +37,10 @@ class SharedEntry:
         pool = desk.pools.get(decision.replica)
         if held is None or pool is None:
             return 0
-        limit = desk.rules.kv_token_budget or pool.kv_tokens
-        outcome = await self._budget.take({f"replica/{decision.replica}": Claim(max(0, round(held.charge)), limit)})
+        limit = min(pool.kv_tokens, desk.rules.kv_token_budget or pool.kv_tokens)
+        # What is expected of an answer may be more than there is as long as no length is known: it is the whole then, not more for ever.
+        charge = min(limit, max(0, round(held.charge)))
+        outcome = await self._budget.take({f"replica/{decision.replica}": Claim(charge, limit)})
         if isinstance(outcome, Taken):
             if not outcome.accounted:
                 desk.metrics.count("shared_budget_unaccounted_total")

@@ -97,8 +97,6 @@ class Gateway:
         metrics = self.metrics
         metrics.answered(exchange.route, exchange.status)
         metrics.request_seconds.observe(time.perf_counter() - exchange.began_at)
-        if exchange.first_byte_s:
-            metrics.first_byte_seconds.observe(exchange.first_byte_s)
         shape = exchange.shape
         if shape is not None:
             if usage.input_tokens is not None:

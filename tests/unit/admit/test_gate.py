@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.support.gates import Gate, tenants
 
@@ -367,3 +369,50 @@ def test_a_day_of_traffic_ends_at_zero() -> None:
     assert (found.queued, len(tried.ledger.reservations), tried.ledger.deadlines) == (0, 0, [])
     assert all(one.held_tokens == 0 and one.running == 0 for one in found.replicas)
     assert all(one.running == 0 and one.running_tokens == 0 and one.waiting == 0 for one in found.tenants)
+
+
+def test_hours_without_a_queue_are_nobodys_debt() -> None:
+    tried = Gate(tenants(old=0.5, new=0.5), kv_tokens=1000)
+    for _ in range(1000):
+        tried.end(tried.admit(tenant="old").reservation, 100)
+    running = [tried.admit(tenant="old").reservation for _ in range(4)]
+    new = {tried.queue(tenant="new").reservation for _ in range(60)}
+    old = [tried.queue(tenant="old").reservation for _ in range(20)]
+    served = []
+    for _ in range(30):
+        tried.at += 1.0
+        tried.end(running.pop(0), 100)
+        for one in tried.due():
+            assert isinstance(one, Admitted)
+            running.append(one.reservation)
+            served.append(one.reservation)
+    assert 10 <= sum(number in new for number in served) <= 20
+    assert sum(number in old for number in served) >= 10
+
+
+def test_a_flood_leaves_the_others_their_places_in_the_queue() -> None:
+    rules = replace(tenants(flood=0.5, calm=0.5), max_queued=20)
+    tried = Gate(rules, kv_tokens=1000)
+    for _ in range(4):
+        tried.admit(tenant="flood")
+    for _ in range(20):
+        tried.queue(tenant="flood")
+    assert isinstance(tried.ask(tenant="flood"), Refused)
+    for _ in range(10):
+        tried.queue(tenant="calm")
+    assert isinstance(tried.ask(tenant="calm"), Refused)
+
+
+def test_a_prompt_without_an_output_holds_what_it_holds() -> None:
+    tried = Gate(kv_tokens=1000)
+    for _ in range(4):
+        tried.admit(100, 100)
+    decisions = [tried.ask(200, 0) for _ in range(20)]
+    assert sum(isinstance(one, Admitted) for one in decisions) <= 2
+    assert sum(one.held_tokens for one in standing(tried.ledger, tried.at).replicas) <= 1000
+
+
+def test_none_of_the_engines_that_it_may_go_to_is_here() -> None:
+    refused = Gate().ask(not_on=("r0",))
+    assert isinstance(refused, Refused)
+    assert refused.reason == "no-replica"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.gateway_wire import Heard, Side, World, chat, chunked, event, ok, post
 
-from barostat.admit.replica_news import Observation
+from barostat.admit.decision import Admitted
+from barostat.admit.replica_news import Observation, Pool
+from barostat.gateway.exchange import Exchange
+from barostat.gateway.shared_entry import SharedEntry
 
 USED = {"prompt_tokens": 7, "completion_tokens": 3}
 ANSWER = ok(json.dumps({"usage": USED}).encode())
@@ -175,6 +179,13 @@ def test_in_shadow_nothing_is_refused_queued_or_changed() -> None:
     world.engine().says(ANSWER)
     assert client.heard == ANSWER
     assert b'shadow_refusals_total{reason="no-output-limit"} 1' in world.metrics.page({}, {})
+    for request in (chat(max_tokens=50), chat()):
+        capping = World("request: {maxOutputTokens: 5}", shadow=True)
+        asks = capping.client()
+        asks.sends(request)
+        assert Heard(capping.engine().heard).requests[0][3] == request.partition(b"\r\n\r\n")[2]
+        capping.engine().says(ANSWER)
+        assert asks.heard == ANSWER
     crowd = World(pool_tokens=2000, shadow=True)
     clients = [crowd.client() for _ in range(50)]
     for one in clients:
@@ -322,4 +333,40 @@ def test_whatever_happens_in_whatever_order_the_ledger_ends_at_zero(moves: list[
         assert len(world.desk.ledger.reservations) <= held
     for client in clients:
         client.leaves()
+    world.at_rest()
+
+
+def test_an_engine_that_left_while_it_was_looked_at_is_not_taken_for_one() -> None:
+    world = World(replicas=2)
+    left = world.replicas[0]
+    left.standing = "leaving"
+    world.desk.leaves(left)
+    world.desk.has_pool(left, Pool(100_000, 16, 64, 32_768))
+    assert [*world.desk.pools] == [*world.desk.ledger.replicas] == ["engine-1:8000"]
+    client = world.client()
+    client.sends(chat(max_tokens=5))
+    world.engine().says(ANSWER)
+    assert client.heard == ANSWER
+    world.at_rest()
+
+
+def test_an_engine_that_leaves_while_the_shared_budget_is_asked_loses_the_request_to_another() -> None:
+    world = World(replicas=2)
+    entered: list[tuple[Exchange, Admitted]] = []
+
+    class Held:
+        def enter_soon(self, exchange: Exchange, decision: Admitted) -> None:
+            entered.append((exchange, decision))
+
+    world.gateway.shared = cast("SharedEntry", Held())
+    client = world.client()
+    client.sends(chat(max_tokens=5))
+    exchange, decision = entered.pop()
+    world.desk.leaves(world.desk.replicas[decision.replica])
+    exchange.forward(decision)
+    exchange.forward(entered.pop()[1])
+    world.goes_on()
+    world.gateway.shared = None
+    world.engine().says(ANSWER)
+    assert client.heard == ANSWER
     world.at_rest()

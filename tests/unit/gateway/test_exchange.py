@@ -166,6 +166,38 @@ def test_an_engine_that_takes_no_connection_loses_the_request_to_another() -> No
     world.at_rest()
 
 
+def test_the_only_engine_takes_no_connection_for_a_moment() -> None:
+    world = World()
+    world.down.add("engine-0:8000")
+    client, behind = world.client(), world.client()
+    client.sends(chat(max_tokens=5))
+    behind.sends(chat(max_tokens=5))
+    assert not world.engines
+    world.down.clear()
+    world.desk.stands(world.replicas[0], "up")
+    world.passes(0.5)
+    for engine in tuple(world.engines):
+        engine.says(ANSWER)
+    assert (client.heard, behind.heard) == (ANSWER, ANSWER)
+    world.at_rest()
+
+
+def test_the_last_bytes_of_a_long_answer_have_their_time() -> None:
+    world = World()
+    client = world.client()
+    client.sends(chat(max_tokens=5).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+    world.passes(100.0)  # longer than the connection was given after its request
+    world.engine().says(ANSWER)
+    assert client.protocol.deadline >= world.now + world.bounds.stalled_s - 1.0
+
+
+def test_the_first_byte_is_counted_when_it_comes() -> None:
+    world = World()
+    world.client().sends(chat(max_tokens=5, stream=True))
+    world.engine().says(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert b"first_byte_seconds_count 1\n" in world.metrics.page({}, {})
+
+
 def test_no_engine_at_all() -> None:
     world = World(replicas=2)
     world.down |= {"engine-0:8000", "engine-1:8000"}

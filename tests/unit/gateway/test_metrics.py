@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -11,7 +13,10 @@ from tests.support.gateway_wire import World, chat, ok
 
 from barostat.core.errors import InputError
 from barostat.gateway.access_log import AccessLog
+from barostat.gateway.ext_proc.call import Call
+from barostat.gateway.ext_proc.server import ExternalProcessor
 from barostat.gateway.gauges import gauges
+from barostat.gateway.messages.usage import NOT_SAID
 
 ANSWER = ok(b'{"usage":{"prompt_tokens":9,"completion_tokens":4}}')
 
@@ -71,3 +76,12 @@ def test_a_line_per_request_without_its_text(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         AccessLog(str(tmp_path / "missing" / "log"))
+
+
+def test_a_call_of_envoy_has_a_line_too(tmp_path: Path) -> None:
+    log = AccessLog(str(tmp_path / "log"))
+    call = Call(cast("ExternalProcessor", SimpleNamespace(gateway=World().gateway)))
+    call.passed_bytes = 12
+    log.note(call.as_exchange, NOT_SAID)
+    log.flush()
+    assert json.loads((tmp_path / "log").read_text())["sentBytes"] == 12

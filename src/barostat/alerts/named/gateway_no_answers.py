@@ -4,7 +4,8 @@ Meaning: at every look of three minutes some request was sent to an engine, and 
 Impact: whoever asks waits for nothing, although /health of the engines answers 200.
 Evidence: barostat_gateway_replica_active_requests above 0 throughout, barostat_gateway_first_byte_seconds_count standing still. It is the
 only sign of an engine whose core hangs while it is idle: the engine's own metrics then show nothing running and nothing waiting.
-Not evidence: one long answer: its first byte has come long ago, and others go on coming.
+Not evidence: long streams: their first byte has come long ago. One answer that is not streamed and takes longer than four minutes,
+with nothing else beside it, looks the same from here.
 Mitigation: `barostat diagnose --probe` asks each engine for one token; take the silent one out of rotation.
 Source: barostat's gateway, `gateway/metrics.py`, `gateway/gauges.py`; recorded with the engine core stopped while idle.
 """

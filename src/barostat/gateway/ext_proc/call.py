@@ -252,6 +252,7 @@ class Call:
         headers = messages.headers_of(message)
         self.status = int(headers.get(":status", b"0"))
         self.first_byte_s = time.perf_counter() - self.began_at
+        self.gateway.metrics.first_byte_seconds.observe(self.first_byte_s)
         self.stream = headers.get("content-type", b"").startswith(b"text/event-stream")
         self._whole = message.end_of_stream
         return (messages.RESPONSE_PASS,)

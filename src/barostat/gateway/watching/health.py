@@ -77,9 +77,10 @@ class Health:
 
     async def follow(self, replica: Replica) -> None:
         """One that came later is looked at at once, and from then on."""
-        self._watched[replica.name] = Watched()
+        watched = self._watched[replica.name] = Watched()
         await self.look(replica)
-        self._tasks[replica.name] = asyncio.get_running_loop().create_task(self._watch(replica))
+        if self._watched.get(replica.name) is watched:  # it may have left while it was looked at
+            self._tasks[replica.name] = asyncio.get_running_loop().create_task(self._watch(replica))
 
     def forget(self, name: str) -> None:
         """That one is not looked at any more."""

@@ -59,6 +59,9 @@ def test_it_only_tightens(tmp_path: Path) -> None:
     limits, told = in_force(tmp_path)
     limits.put({**LEVER, "limits": {"maxOutputTokens": 5000}}, 100.0)
     assert told[-1].spec.request.max_output_tokens == 100
+    limits, told = in_force(tmp_path, "slo: {ttftP99Seconds: 2.0}")
+    limits.put({**LEVER, "limits": {"queueDeadlineSeconds": 25}}, 100.0)
+    assert told[-1].spec.edge.queue_deadline_seconds == 1.6  # none is stated: it follows from the service level
 
 
 def test_another_holder_has_to_wait(tmp_path: Path) -> None:
