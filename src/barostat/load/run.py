@@ -31,7 +31,7 @@ _FILES_BESIDE = 64
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`for_s`: nothing is sent later; `drain_s`: what is under way then may take so long to end. None: as long as the rows last."""
+    """`for_s`: nothing is sent later. None: as long as the rows last. `drain_s`: how long the rest may take when all is sent."""
 
     for_s: float | None = None
     drain_s: float = 60.0
@@ -57,6 +57,7 @@ class Run:
                 self._after.setdefault(row.after_id, []).append(row)
         self._pending = 0
         self._over = False
+        self._drain: asyncio.TimerHandle | None = None
         self._zero = 0.0
         self._finished: asyncio.Event
         self._loop: asyncio.AbstractEventLoop
@@ -100,6 +101,7 @@ class Run:
             self._clients = self._over_and_over()
             for _ in range(self._traffic.clients):
                 self._next_of_client()
+            self._ended_all()
         else:
             self._send_due()
 
@@ -166,12 +168,26 @@ class Run:
     # -- the end
 
     def _ended_all(self) -> None:
-        if not self._under_way and (self._over or (not self._pending and (self._traffic.clients or not self._due))):
+        """Over where no more is sent and nothing is under way; what is has its time from the instant on at which no more is sent."""
+        if self._drain is None and not self._over and not self._sent_all():
+            return
+        if not self._under_way:
             self._finished.set()
+        elif self._drain is None:
+            self._drain = self._loop.call_later(self._bounds.drain_s, self._finished.set)
+
+    def _sent_all(self) -> bool:
+        """No row is left, and nothing will follow what is under way."""
+        if self._traffic.clients:
+            return self._bounds.for_s is None and len(self._kept.sent) >= len(self._traffic.rows)
+        return (
+            not self._due
+            and not self._pending
+            and not (self._after and any(row.request_id in self._after for row in self._under_way.values()))
+        )
 
     def _close_door(self) -> None:
         self._over = True
-        self._loop.call_later(self._bounds.drain_s, self._finished.set)
         self._ended_all()
 
     def _interrupt(self) -> None:

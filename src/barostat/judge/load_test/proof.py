@@ -104,7 +104,7 @@ def beyond(name: str, field: str, tokens: int, found: Figures) -> Check:
     """What became of a request that is longer than the limits allow: refused where something enforces them."""
     if found.refused:
         return Check("beyond", name, "pass", f"{tokens:,} tokens are refused, {next(iter(found.reasons), '')}")
-    if found.ok:
+    if found.ok or found.ttft.count:
         return Check("beyond", name, "note", f"{tokens:,} tokens are taken: nothing at this address enforces {field} (the gateway does)")
     return Check("beyond", name, "note", f"{tokens:,} tokens: {next(iter(found.reasons), 'no answer')}")
 

@@ -44,7 +44,7 @@ def add_parser(verbs: Any) -> None:
     loop.add_argument("--concurrency", type=int, metavar="C", help="closed loop: C clients, each with one request at a time")
     loop.add_argument("--scale-rate", type=float, metavar="X", help="open loop, X times as dense as the rows are")
     how.add_argument("--for", dest="for_s", type=parse_duration, metavar="D", help="send no longer than this (60s, 5m)")
-    how.add_argument("--drain", type=parse_duration, default=60.0, metavar="D", help="for what is under way then (default 60s)")
+    how.add_argument("--drain", type=parse_duration, default=60.0, metavar="D", help="for what is under way when all is sent (default 60s)")
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the workload's random streams (default 0)")
     told = parser.add_argument_group("what is good")
     told.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")

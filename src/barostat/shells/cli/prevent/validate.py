@@ -39,7 +39,9 @@ def add_parser(verbs: Any) -> None:
     what.add_argument("--trace", type=Path, metavar="FILE", help="the traffic of the third phase and of the knee")
     what.add_argument("--workload", metavar="SPEC", help="the same, made here (see barostat load)")
     parser.add_argument("--phase", type=parse_duration, default=30.0, metavar="D", help="length of a phase (default 30s)")
-    parser.add_argument("--drain", type=parse_duration, default=120.0, metavar="D", help="for what is under way then (default 2m)")
+    parser.add_argument(
+        "--drain", type=parse_duration, default=120.0, metavar="D", help="for what is under way when all is sent (default 2m)"
+    )
     parser.add_argument("--at", type=float, default=0.6, metavar="RATIO", help="rate of the third phase (default 0.6 of capacity)")
     knee = parser.add_argument_group("the knee")
     knee.add_argument("--knee", action="store_true", help="find the highest load within the service level")
