@@ -64,7 +64,7 @@ def _checks(phase: Phase, slo: Slo) -> Iterator[Check]:
     found = phase.found
     name = phase.name
     if found.interrupted:
-        yield Check(name, "whole", "unknown", "interrupted before its end")
+        yield interrupted(name)
     # Late sends are in the times that clients waited, and come all at once: with them it may pass, but what fails may be the sender's.
     missed: Standing = "unknown" if found.keeping.trouble else "fail"
     if found.keeping.trouble:
@@ -86,6 +86,11 @@ def _checks(phase: Phase, slo: Slo) -> Iterator[Check]:
         yield Check(name, f"{kind.lower()}-p99", missed if spread.p99 > allowed else "pass", told)
     if not phase.per_slot and falls_behind(found):
         yield Check(name, "keeps-up", missed, "ever more requests are under way: it falls behind")
+
+
+def interrupted(phase: str) -> Check:
+    """A person stopped it there: nothing is proved."""
+    return Check(phase, "whole", "unknown", "interrupted before its end")
 
 
 def _answered(phase: Phase) -> Check:

@@ -73,13 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
         return refused(target)
     found = validation.carried_out(target)
     sys.stdout.write(rendered(found, arguments.output))
-    interrupted = any(phase.found.interrupted for phase in found.proof.phases)
-    if arguments.certificate is not None and not interrupted:
+    if arguments.certificate is not None and not found.interrupted:
         try:
             arguments.certificate.write_text(certificate_text(found), encoding="utf-8")
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.certificate)) from None
         print(f"barostat: the certificate is in {arguments.certificate}: keep it beside {arguments.limits}", file=sys.stderr)
-    if interrupted:
+    if found.interrupted:
         return 130
     return {"pass": 0, "fail": 1, "unknown": 3}[found.proof.verdict]

@@ -15,7 +15,7 @@ from barostat.io.input_files.limits_file import load
 from barostat.io.manifests.read import read_file
 from barostat.judge.load_test.figures import Figures, figures
 from barostat.judge.load_test.knee import Bisection, Knee, Tried, lost
-from barostat.judge.load_test.proof import Check, Phase, Proof, beyond, proved
+from barostat.judge.load_test.proof import Check, Phase, Proof, beyond, interrupted, proved
 from barostat.judge.load_test.traffic import Allowed, Traffic, allowed, at_rate, burst, first_at_once, mixed, worst_mix
 from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.lint.limits_digest import limits_digest
@@ -86,19 +86,24 @@ class Validation:
         if _worth_more(phases):
             bursts = burst(self.most, self.phase_s / 2)
             phases.append(self._phase(target, "burst", bursts, Bounds(None if self._reaches(bursts) else self.phase_s, self.drain_s)))
-        knee, checks = None, []
+        knee: Knee | None = None
+        checks: list[Check] = []
+        stopped = False
         if _worth_more(phases):
-            checks = self._beyond(target)
+            checks, stopped = self._beyond(target)
+        if _worth_more(phases) and not stopped:
             rate = self.at_ratio * self._capacity_per_s(capacity)
             phases.append(
                 self._phase(target, "mixed", self._at(rate, self.phase_s), Bounds(_LONGEST_TRIAL_S, self.drain_s), per_slot=False)
             )
-        if self.wants_knee and _worth_more(phases):
-            knee = self._knee(target, self.knee_from_per_s or self._capacity_per_s(capacity))
+        if self.wants_knee and _worth_more(phases) and not stopped:
+            knee, stopped = self._knee(target, self.knee_from_per_s or self._capacity_per_s(capacity))
+            checks += [interrupted("knee")] if stopped else []
         proof: Proof = proved(phases, self.limits, checks, knee)
         name = self.limits.name or ""
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return Validated(target, str(self.limits_file), name, self.digest, self.slo, at, proof)
+        stopped = stopped or any(phase.found.interrupted for phase in phases)
+        return Validated(target, str(self.limits_file), name, self.digest, self.slo, at, proof, stopped)
 
     def _reaches(self, traffic: Traffic) -> bool:
         return bool(traffic.rows) and traffic.rows[-1].arrival_s <= self.phase_s
@@ -128,9 +133,9 @@ class Validation:
         made = at_rate(made, per_s)
         return Traffic(made.rows, 0, f"{made.told}, {per_s:.3g} requests/s")
 
-    def _beyond(self, target: Target) -> list[Check]:
-        """One request beyond each limit of a request: is it refused?"""
-        found = []
+    def _beyond(self, target: Target) -> tuple[list[Check], bool]:
+        """One request beyond each limit of a request: is it refused? True where a person stopped it."""
+        checks: list[Check] = []
         fields = self.limits.spec.request
         for name, field, given, row in (
             ("input-limit", "request.maxInputTokens", fields.max_input_tokens, (self.most.input_tokens + _OVER_TOKENS, 1)),
@@ -138,20 +143,24 @@ class Validation:
         ):
             if given is not None:
                 traffic = Traffic((Row("0", 0.0, *row),), 0, name)
-                found.append(beyond(name, field, max(row), self._sent(target, traffic, Bounds(None, self.drain_s), "beyond")))
-        return found
+                found = self._sent(target, traffic, Bounds(None, self.drain_s), "beyond")
+                if found.interrupted:
+                    return [*checks, interrupted("beyond")], True
+                checks.append(beyond(name, field, max(row), found))
+        return checks, False
 
-    def _knee(self, target: Target, start_per_s: float) -> Knee:
+    def _knee(self, target: Target, start_per_s: float) -> tuple[Knee, bool]:
+        """What the search found; True where a person stopped it."""
         search = Bisection(start_per_s, within_ratio=self.within_ratio, trials=self.trials)
         while (per_s := search.following()) is not None:
             traffic = self._at(per_s, self.phase_s)
             found = self._sent(target, traffic, Bounds(_LONGEST_TRIAL_S, self.drain_s), f"knee, {per_s:.4g}/s")
             if found.interrupted:
-                break
+                return search.knee, True
             why = lost(found, self.slo)
             search.tell(Tried(per_s, why, found))
             print(f"barostat: knee: {per_s:.4g} requests/s {f'are too many: {why}' if why else 'hold'}", file=sys.stderr)
-        return search.knee
+        return search.knee, False
 
 
 def _worth_more(phases: Sequence[Phase]) -> bool:

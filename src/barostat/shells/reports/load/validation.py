@@ -26,7 +26,7 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """One validation. `at`: ISO 8601, UTC; `digest`: of the limits (`lint.limits_digest`)."""
+    """One validation. `at`: ISO 8601, UTC; `digest`: of the limits (`lint.limits_digest`); `interrupted`: a person stopped it."""
 
     target: Target
     limits_file: str
@@ -35,6 +35,7 @@ class Validated:
     slo: Slo
     at: str
     proof: Proof
+    interrupted: bool = False
 
 
 def certificate_text(found: Validated) -> str:

@@ -1,0 +1,98 @@
+"""The phases of a validation, with a sender that only says what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barostat.io.engine_http.address import address
+from barostat.judge.load_test.figures import Collected, Reading, Sent
+from barostat.judge.load_test.traffic import Traffic
+from barostat.load.run import Bounds
+from barostat.load.target import Target
+from barostat.shells.cli.main import main
+from barostat.shells.cli.prevent import load_inputs, validate_phases
+
+LIMITS = """\
+apiVersion: barostat.dev/v1alpha1
+kind: ServingLimits
+metadata: {name: tiny}
+spec:
+  model: tiny
+  request: {maxInputTokens: 300, maxOutputTokens: 40}
+  engine: {maxNumSeqs: 8}
+  slo: {ttftP99Seconds: 5.0, itlP99Seconds: 1.0}
+"""
+TARGET = Target(address("http://127.0.0.1:8000"), "completions", "tiny", shows_metrics=True)
+Sender = Callable[[Traffic], Collected]
+
+
+def answered(traffic: Traffic, ttft_s: float = 0.1) -> Collected:
+    """Every row was sent when it was due and answered."""
+    sent = [
+        Sent(row.arrival_s, row.arrival_s, row.input_tokens, row.output_tokens, row.arrival_s + ttft_s, row.arrival_s + ttft_s,
+             row.arrival_s + ttft_s, produced=1, events=1, status=200, fate="ok")
+        for row in traffic.rows
+    ]  # fmt: skip
+    return Collected(sent, readings=[Reading(0.0, 0.2, 1, 0, 0)], duration_s=max(one.ended_s or 0.0 for one in sent))
+
+
+class Validating:
+    """`barostat validate` with another sender. Mutable: `sent` is filled with the traffic of each phase."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.sent: list[Traffic] = []
+        self.certificate = folder / "limits.certificate.json"
+        self._limits = folder / "limits.yaml"
+        self._limits.write_text(LIMITS)
+        self._patch = patch
+        patch.setattr(load_inputs, "aimed", lambda _: TARGET)
+        patch.setattr(validate_phases, "understood", lambda target: target)
+
+    def __call__(self, *words: str | Path, sender: Sender = answered) -> int:
+        def carried_out(_: Target, traffic: Traffic, __: Bounds, ___: Any) -> Collected:
+            self.sent.append(traffic)
+            return sender(traffic)
+
+        self._patch.setattr(validate_phases, "carried_out", carried_out)
+        return main(
+            ["validate", TARGET.where.base, "--limits", str(self._limits), "--certificate", str(self.certificate), *map(str, words)]
+        )
+
+
+@pytest.fixture
+def validating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Validating:
+    return Validating(tmp_path, monkeypatch)
+
+
+def test_what_keeps_its_limits_is_certified(validating: Validating) -> None:
+    assert validating("--knee", "--trials", "3") == 0
+    assert [traffic.told.split()[0] for traffic in validating.sent] == [
+        "worst",
+        "2",
+        "input-limit",
+        "output-limit",
+        "all",
+        "all",
+        "all",
+        "all",
+    ]
+    assert validating.certificate.exists()
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_ctrl_c_ends_it_wherever_it_is_and_certifies_nothing(
+    place: int, validating: Validating, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(traffic: Traffic) -> Collected:
+        found = answered(traffic)
+        found.interrupted = len(validating.sent) == place + 1
+        return found
+
+    assert validating("--knee", "--trials", "3", sender=stopped) == 130
+    assert len(validating.sent) == place + 1
+    assert not validating.certificate.exists()
+    assert "interrupted before its end" in capsys.readouterr().out
