@@ -37,15 +37,22 @@ def _parsed(given: str, now: float) -> float | None:
             return now - parse_duration(ago[1] or ago[2])
         except argparse.ArgumentTypeError:
             return None
-    here = datetime.fromtimestamp(now).astimezone()
+    here = datetime.fromtimestamp(now)
+    # Without a zone until the end: which offset from UTC holds then is the zone's to say, and it need not be today's.
     try:
         if clock := _CLOCK.fullmatch(given):
             day, hour, minute, second = clock.groups()
             at = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
-            if day == "yesterday" or (day is None and at > here):
-                at -= timedelta(days=1)
-            return at.timestamp()
-        found = datetime.fromisoformat(given.replace(" Z", "Z"))
-    except ValueError:
+            if day == "yesterday":
+                return _last(at - timedelta(days=1), now)
+            found = _last(at, now)
+            return found if day == "today" or found <= now else _last(at - timedelta(days=1), now)
+        return datetime.fromisoformat(given.replace(" Z", "Z")).timestamp()
+    except (ValueError, OverflowError, OSError):
         return None
-    return (found if found.tzinfo is not None else found.replace(tzinfo=here.tzinfo)).timestamp()
+
+
+def _last(clock: datetime, now: float) -> float:
+    """That time of day here; where clocks are set back it is there twice, and the later one is meant if it has passed."""
+    once, again = (clock.replace(fold=fold).timestamp() for fold in (0, 1))
+    return max((at for at in (once, again) if at <= now), default=once)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -41,7 +43,39 @@ def test_a_clock_time_is_the_last_one_that_has_passed() -> None:
         assert datetime.fromtimestamp(at).hour == hour
 
 
-@pytest.mark.parametrize("text", ["", "tomorrow", "25:00", "2026-13-01", "soon ago", "12:60", "2027-11-23T00:00Z"])
+@pytest.mark.parametrize(
+    "text", ["", "tomorrow", "25:00", "2026-13-01", "soon ago", "12:60", "2027-11-23T00:00Z", "0001-01-01", "today 23:59"]
+)
 def test_what_is_none_or_in_the_future_is_said(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=r"no instant|in the future"):
         parse_instant(text, NOW)
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Clocks go from 3:00 back to 2:00 on 2026-10-25, and from 2:00 to 3:00 on 2026-03-29."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")  # the rule itself: this machine may keep no zones
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("text", "now", "at"),
+    [
+        ("2026-10-20 14:00", "2026-11-23 12:00", "2026-10-20 12:00"),
+        ("2026-03-20 14:00", "2026-06-23 12:00", "2026-03-20 13:00"),
+        ("yesterday 02:00", "2026-10-25 12:00", "2026-10-24 00:00"),
+        ("23:00", "2026-10-25 12:00", "2026-10-24 21:00"),
+        ("01:30", "2026-10-25 12:00", "2026-10-24 23:30"),
+        ("today 01:30", "2026-03-29 12:00", "2026-03-29 00:30"),
+        ("02:30", "2026-10-25 12:00", "2026-10-25 01:30"),  # twice there: the later one
+        ("02:30", "2026-10-25 00:45", "2026-10-25 00:30"),  # and the earlier one before that
+        ("2026-03-20T14:00+02:00", "2026-06-23 12:00", "2026-03-20 12:00"),
+    ],
+)
+def test_a_time_without_a_zone_has_the_offset_that_held_then(text: str, now: str, at: str) -> None:
+    utc_now, utc_at = (datetime.fromisoformat(one).replace(tzinfo=UTC) for one in (now, at))
+    assert datetime.fromtimestamp(parse_instant(text, utc_now.timestamp()), UTC) == utc_at
