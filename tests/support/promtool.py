@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +70,17 @@ def firing_after(folder: Path, play: Play, expected: Sequence[str], at_s: float,
     }
     test.write_text(yaml.safe_dump(document, sort_keys=False, width=10**6))
     done = subprocess.run([str(PROMTOOL), "test", "rules", str(test)], capture_output=True, text=True, timeout=300)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def evaluated(folder: Path, series: Mapping[str, str], every_s: float, query: str, at_s: float, expected: float) -> str:
+    """Empty where the query, which leaves no labels, comes to that at that instant, else what promtool says. `series`: as it has them."""
+    test = folder / "query.yaml"
+    asked = {"expr": query, "eval_time": f"{at_s:g}s", "exp_samples": [{"labels": "{}", "value": expected}]}
+    written = [{"series": name, "values": values} for name, values in series.items()]
+    document = {"tests": [{"interval": f"{every_s:g}s", "input_series": written, "promql_expr_test": [asked]}]}
+    test.write_text(yaml.safe_dump(document, sort_keys=False, width=10**6))
+    done = subprocess.run([str(PROMTOOL), "test", "rules", str(test)], capture_output=True, text=True, timeout=60)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 

@@ -30,17 +30,17 @@ async def kept(server: Prometheus, matchers: str, since_s: float, now: float) ->
     step_s = step_for(since_s)
     end = math.floor(now / step_s) * step_s
     start = math.ceil((now - since_s) / step_s) * step_s
-    lines, buckets = _lines(matchers, step_s), _buckets(matchers, step_s)
+    wanted, buckets = lines(matchers, step_s), _buckets(matchers, step_s)
     end = max(start, end)
     # Alone, before the others: what is wrong with the server or the selector is wrong with all of them.
-    there = await server.over(lines.pop("replicas"), start, end, step_s)
+    there = await server.over(wanted.pop("replicas"), start, end, step_s)
     replicas = _finite(there[0]) if there else ()
     if not replicas:
         chosen = f" {{{matchers}}}" if matchers else ""
         raise OutsideError(f"Prometheus at {server.access.base} keeps no series of vLLM{chosen} in that time", retryable=False)
-    answers = await together(*(server.over(query, start, end, step_s) for query in (*lines.values(), *buckets.values())))
-    found = dict(zip([*lines, *buckets], answers, strict=True))
-    points = {"replicas": replicas} | {name: _finite(found[name][0]) for name in lines if found[name]}
+    answers = await together(*(server.over(query, start, end, step_s) for query in (*wanted.values(), *buckets.values())))
+    found = dict(zip([*wanted, *buckets], answers, strict=True))
+    points = {"replicas": replicas} | {name: _finite(found[name][0]) for name in wanted if found[name]}
     problems = [*server.warnings, *_about_time(points["replicas"], start, end, step_s)]
     return Kept(start, end, step_s, points, {name: found[name] for name in buckets if found[name]}, tuple(problems))
 
@@ -67,20 +67,20 @@ def _any_name(family: tuple[str, ...], query: str) -> str:
     return " or ".join(query.replace("NAME", name) for name in family)
 
 
-def _lines(matchers: str, step_s: float) -> dict[str, str]:
-    """What is summed over the fleet at every step."""
+def lines(matchers: str, step_s: float) -> dict[str, str]:
+    """What is summed over the fleet at every step: a query by the name of its line."""
     chosen, within = f"{{{matchers}}}" if matchers else "", f"[{step_s:.0f}s]"
-    part_s = max(60.0, step_s / PARTS)
+    parts = f"[{step_s:.0f}s:{max(60.0, step_s / PARTS):.0f}s]"
     usage = _any_name(names.KV_USAGE, f"NAME{chosen}")
     running, waiting = f"{names.RUNNING[0]}{chosen}", f"{names.WAITING[0]}{chosen}"
     demand = f"(sum({usage}) * (1 + sum({waiting}) / clamp_min(sum({running}), 1)))"
     return {
-        "replicas": f"count(max_over_time({running}{within}))",
+        "replicas": f"max_over_time(count({running}){parts})",  # at one instant: of a rollout's pods never all are
         "running": f"sum(avg_over_time({running}{within}))",
         "waiting": f"sum(avg_over_time({waiting}{within}))",
         "kv_mean_ratio": f"avg({_any_name(names.KV_USAGE, f'avg_over_time(NAME{chosen}{within})')})",
         "kv_high_ratio": f"max({_any_name(names.KV_USAGE, f'max_over_time(NAME{chosen}{within})')})",
-        "demand_pools": f"max_over_time({demand}[{step_s:.0f}s:{part_s:.0f}s])",
+        "demand_pools": f"max_over_time({demand}{parts})",
         "requests_per_s": f"sum(rate({names.FINISHED[0]}_total{chosen}{within}))",
         "prompt_tokens_per_s": f"sum(rate({names.PROMPT_TOKENS[0]}_total{chosen}{within}))",
         "output_tokens_per_s": f"sum(rate({names.GENERATION_TOKENS[0]}_total{chosen}{within}))",
