@@ -18,9 +18,9 @@ def promtool() -> None:
     needed()
 
 
-def running(pod: int, **more: str) -> str:
+def running(number: int, **more: str) -> str:
     """The gauge of one pod, in what promtool reads."""
-    target = {"job": "vllm", "namespace": "a", "pod": f"vllm-{pod}", "instance": f"10.0.0.{pod}:8000", **more}
+    target = {"job": "vllm", "namespace": "a", "pod": f"vllm-{number}", "instance": f"10.0.0.{number}:8000", **more}
     return written("vllm:num_requests_running", {"engine": "0", "model_name": "m", **target})
 
 
@@ -30,3 +30,29 @@ def test_a_rollout_doubles_no_replicas(tmp_path: Path) -> None:
     new = {running(10 + pod): f"_x{12 + 10 * pod} 5x120" for pod in range(3)}
     assert evaluated(tmp_path, old | new, EVERY_S, lines("", HOUR_S)["replicas"], HOUR_S, 4) == ""
     assert evaluated(tmp_path, old | new, EVERY_S, lines('namespace="a"', HOUR_S)["replicas"], 2 * HOUR_S, 3) == ""
+
+
+@pytest.mark.parametrize(
+    ("others", "replicas"),
+    [
+        ({"job": "vllm-pods", "endpoint": "http", "container": "vllm"}, 1),
+        ({"prometheus_replica": "b"}, 1),
+        ({"pod": "vllm-1", "instance": "10.0.0.1:8000"}, 2),
+        ({"instance": "10.0.0.0:8001"}, 2),
+        ({"cluster": "west"}, 2),
+    ],
+)
+@pytest.mark.parametrize("matchers", ["", 'namespace="a"', 'namespace="a",'])
+def test_a_replica_that_is_scraped_twice_is_one(matchers: str, others: dict[str, str], replicas: int, tmp_path: Path) -> None:
+    gauges = {running(0): "5x120", running(0, **others): "5x120"}
+    counters = {name.replace("num_requests_running", "num_preemptions_total"): "0+3x120" for name in gauges}
+    waiting = {name.replace("running", "waiting"): "0x120" for name in gauges}
+    usage = {name.replace("num_requests_running", "kv_cache_usage_perc"): "0.5x120" for name in gauges}
+    asked = lines(matchers, HOUR_S)
+    for line, expected in (("replicas", 1), ("running", 5), ("preemptions", 180), ("demand_pools", 0.5)):
+        assert evaluated(tmp_path, gauges | waiting | counters | usage, EVERY_S, asked[line], HOUR_S, expected * replicas) == ""
+
+
+def test_where_no_address_is_left_the_job_tells_replicas_apart(tmp_path: Path) -> None:
+    gauges = {running(0, instance="", pod="", job=job): "5x120" for job in ("one", "two")}
+    assert evaluated(tmp_path, gauges, EVERY_S, lines("", HOUR_S)["replicas"], HOUR_S, 2) == ""

@@ -8,6 +8,7 @@ from barostat.catalog import metric_names as names
 from barostat.core.errors import OutsideError
 from barostat.core.signal import Point
 from barostat.io.prometheus.client import Prometheus, together
+from barostat.judge.history.replicas import WHO_ASKS
 from barostat.judge.history.review import Kept
 from barostat.judge.history.series import Series
 
@@ -67,32 +68,43 @@ def _any_name(family: tuple[str, ...], query: str) -> str:
     return " or ".join(query.replace("NAME", name) for name in family)
 
 
+def _once(query: str, matchers: str) -> str:
+    """The query with each `CHOSEN` engine once, scraped in however many ways. Without an address nothing tells that two are one."""
+    with_address, without = (query.replace("CHOSEN", f'{{instance{sign}""{"," if matchers else ""}{matchers}}}') for sign in ("!=", "="))
+    return f"avg without ({','.join(sorted(WHO_ASKS))}) ({with_address}) or {without}"
+
+
 def lines(matchers: str, step_s: float) -> dict[str, str]:
     """What is summed over the fleet at every step: a query by the name of its line."""
-    chosen, within = f"{{{matchers}}}" if matchers else "", f"[{step_s:.0f}s]"
+    within = f"[{step_s:.0f}s]"
     parts = f"[{step_s:.0f}s:{max(60.0, step_s / PARTS):.0f}s]"
-    usage = _any_name(names.KV_USAGE, f"NAME{chosen}")
-    running, waiting = f"{names.RUNNING[0]}{chosen}", f"{names.WAITING[0]}{chosen}"
+
+    def each(family: tuple[str, ...], query: str) -> str:
+        return _any_name(family, _once(query, matchers))
+
+    running, waiting, usage = (each(family, "NAMECHOSEN") for family in (names.RUNNING[:1], names.WAITING[:1], names.KV_USAGE))
     demand = f"(sum({usage}) * (1 + sum({waiting}) / clamp_min(sum({running}), 1)))"
+    mean, most = (f"{over}_over_time(NAMECHOSEN{within})" for over in ("avg", "max"))
+    rate, increase = (f"{gained}(NAME_totalCHOSEN{within})" for gained in ("rate", "increase"))
     return {
         "replicas": f"max_over_time(count({running}){parts})",  # at one instant: of a rollout's pods never all are
-        "running": f"sum(avg_over_time({running}{within}))",
-        "waiting": f"sum(avg_over_time({waiting}{within}))",
-        "kv_mean_ratio": f"avg({_any_name(names.KV_USAGE, f'avg_over_time(NAME{chosen}{within})')})",
-        "kv_high_ratio": f"max({_any_name(names.KV_USAGE, f'max_over_time(NAME{chosen}{within})')})",
+        "running": f"sum({each(names.RUNNING[:1], mean)})",
+        "waiting": f"sum({each(names.WAITING[:1], mean)})",
+        "kv_mean_ratio": f"avg({each(names.KV_USAGE, mean)})",
+        "kv_high_ratio": f"max({each(names.KV_USAGE, most)})",
         "demand_pools": f"max_over_time({demand}{parts})",
-        "requests_per_s": f"sum(rate({names.FINISHED[0]}_total{chosen}{within}))",
-        "prompt_tokens_per_s": f"sum(rate({names.PROMPT_TOKENS[0]}_total{chosen}{within}))",
-        "output_tokens_per_s": f"sum(rate({names.GENERATION_TOKENS[0]}_total{chosen}{within}))",
-        "preemptions": f"sum(increase({names.PREEMPTIONS[0]}_total{chosen}{within}))",
+        "requests_per_s": f"sum({each(names.FINISHED[:1], rate)})",
+        "prompt_tokens_per_s": f"sum({each(names.PROMPT_TOKENS[:1], rate)})",
+        "output_tokens_per_s": f"sum({each(names.GENERATION_TOKENS[:1], rate)})",
+        "preemptions": f"sum({each(names.PREEMPTIONS[:1], increase)})",
     }
 
 
 def _buckets(matchers: str, step_s: float) -> dict[str, str]:
     """Histograms: what each bucket gained at every step."""
-    chosen, within = f"{{{matchers}}}" if matchers else "", f"[{step_s:.0f}s]"
+    increase = _once(f"increase(NAME_bucketCHOSEN[{step_s:.0f}s])", matchers)
     families = {"prompt_tokens": names.PROMPT_LENGTH, "output_tokens": names.OUTPUT_LENGTH, "ttft_s": names.TTFT, "itl_s": names.ITL}
-    return {name: f"sum by (le) ({_any_name(family, f'increase(NAME_bucket{chosen}{within})')})" for name, family in families.items()}
+    return {name: f"sum by (le) ({_any_name(family, increase)})" for name, family in families.items()}
 
 
 async def worst_instant(server: Prometheus, matchers: str, at: float, step_s: float) -> float:

@@ -19,7 +19,7 @@ from barostat.judge.history.series import Series
 OWN_LABELS = frozenset({"__name__", "engine", "model_name", "pid"})
 POD_LABELS = ("exported_pod", "pod", "kubernetes_pod_name", "pod_name", "kubernetes_pod")
 NAMESPACE_LABELS = ("exported_namespace", "namespace", "kubernetes_namespace")
-_WHO_ASKS = frozenset({
+WHO_ASKS = frozenset({
     "job", "endpoint", "service", "container", "prometheus", "prometheus_replica", "__replica__", "replica", "receive", "scrape_job",
     "metrics_path", "node", "tenant_id",
 })  # fmt: skip
@@ -92,7 +92,7 @@ def _identity(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
             ("instance", instance),
             ("cluster", labels.get("cluster", "")),
         )
-    return tuple(sorted((name, text) for name, text in labels.items() if name not in _WHO_ASKS - {"job", "service"}))
+    return tuple(sorted((name, text) for name, text in labels.items() if name not in WHO_ASKS - {"job", "service"}))
 
 
 def _blurred(kept: Sequence[tuple[tuple[tuple[str, str], ...], list[Series]]]) -> list[str]:
