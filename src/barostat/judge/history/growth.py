@@ -90,7 +90,7 @@ def growth(peaks: Sequence[Point]) -> Growth | CannotTell:
     seasons = Counter(day % WEEK_DAYS for day, _ in days)
     variance = sum(count * (count - 1) * (2 * count + 5) / 18 for count in seasons.values())
     reach = _NORMAL_90 * math.sqrt(variance)
-    low = slopes[max(0, math.floor((len(slopes) - reach) / 2))]
+    low = slopes[max(0, math.floor((len(slopes) - reach) / 2) - 1)]
     high = slopes[min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))]
     return Growth(median(slopes), low, high, max(value for _, value in days[-WEEK_DAYS:]), days[-1][0] - days[0][0] + 1)
 

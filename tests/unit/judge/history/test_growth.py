@@ -39,7 +39,14 @@ def test_growth_is_found_below_its_scatter_and_has_an_interval() -> None:
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     held = sum(one.low <= 0.01 <= one.high for seed in range(200) for one in [told(days(28, 0.01, 0.2, seed))])
-    assert 170 <= held <= 199
+    assert 180 <= held <= 198
+
+
+@pytest.mark.parametrize("count", [14, 20, 28, 60])
+def test_what_falls_has_the_interval_of_what_grows(count: int) -> None:
+    rising = days(count, 0.01, 0.2)
+    up, down = told(rising), told([Point(point.at, -point.value) for point in rising])
+    assert (down.low, down.per_day, down.high) == pytest.approx((-up.high, -up.per_day, -up.low))
 
 
 @pytest.mark.parametrize("count", [0, 1, 13])
