@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, islice
 from operator import mul
 
@@ -128,6 +128,16 @@ def summarise(outcome: Outcome, usable_blocks: int, slo: Slo | None = None, fron
         usage_max_ratio=max((one.most for one in summed), default=0) / usable_blocks,
         bins=tuple(one.bin(usable_blocks) for one in summed if one.length_ns),
         hit_ratio=outcome.cached_tokens / outcome.looked_up_tokens if outcome.looked_up_tokens else 0.0,
+    )
+
+
+def together(one: Summary, engines: float) -> Summary:
+    """What so many engines that share a load yield together, by the rates; latencies, use and counts stay those of one."""
+    return replace(
+        one,
+        good_per_s=one.good_per_s * engines,
+        requests_per_s=one.requests_per_s * engines,
+        output_tokens_per_s=one.output_tokens_per_s * engines,
     )
 
 

@@ -37,6 +37,7 @@ exit codes: 0 compared, 1 an engine would be stuck for ever, 2 usage or somethin
 
 _RUNS = 5
 _NO_CANDIDATE = "only today is shown: say what to try beside it with --set NAME=VALUE, such as --set max-num-seqs=48"
+_COUNTS_OF_ONE = "counts (preempted, recomputed, rejected) are of one replica and the requests that came to it"
 
 
 def add_parser(verbs: Any) -> None:
@@ -106,7 +107,7 @@ def _tried(arguments: argparse.Namespace) -> list[tuple[str, Settings, Outcome, 
     from barostat.judge.experiments.trials import outcome_of
     from barostat.shells.cli.simulate.simulate_inputs import engine_of, front_of, load_of, pace_of
     from barostat.shells.cli.simulate.what_if_candidates import candidate_of, with_changes
-    from barostat.twin.summary import Slo, summarise
+    from barostat.twin.summary import Slo, summarise, together
 
     shown = []
     said: set[str] = set()
@@ -115,14 +116,16 @@ def _tried(arguments: argparse.Namespace) -> list[tuple[str, Settings, Outcome, 
         changed = arguments if name == "today" else with_changes(arguments, name)
         tried, engine = today_of(arguments) if name == "today" else candidate_of(arguments, name)
         load, notes = load_of(changed, tried.settings, tried.load)
-        for note in (*engine.notes, *notes, *tried.told):
+        counts = (_COUNTS_OF_ONE,) if tried.engines != 1.0 else ()
+        for note in (*engine.notes, *notes, *tried.told, *counts):
             if note not in said:
                 said.add(note)
                 print(f"barostat: {note}", file=sys.stderr)
         pace = given or pace_of(changed, engine)
         outcome = outcome_of(load.rows(0), tried.trial(0, pace))
         slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
-        shown.append((name, tried.settings, outcome, summarise(outcome, tried.settings.usable_blocks, slo, front_of(pace))))
+        summary = summarise(outcome, tried.settings.usable_blocks, slo, front_of(pace))
+        shown.append((name, tried.settings, outcome, together(summary, tried.engines)))
     return shown
 
 

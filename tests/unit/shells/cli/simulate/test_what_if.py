@@ -52,6 +52,20 @@ def test_what_a_gateway_would_hold_is_told_like_the_rest(capsys: pytest.CaptureF
     assert held["durationSeconds"] > 60
 
 
+@pytest.mark.parametrize(
+    "workload", ["poisson:rate=20,minutes=1,input=200,output=100", "closed:clients=60,requests=600,input=200,output=100"]
+)
+def test_replicas_are_told_by_what_they_yield_together(workload: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--workload", workload, "--set", "replicas=3", "--set", "load=0.333333", "-o", "json") == 0
+    printed = capsys.readouterr()
+    today, several, one = json.loads(printed.out)["candidates"]
+    assert "rates are of all together" in printed.err
+    for name in ("goodRequestsPerSecond", "requestsPerSecond", "outputTokensPerSecond"):
+        assert several["goodput"][name] == pytest.approx(3 * one["goodput"][name], rel=0.01)
+        assert several["goodput"][name] > 0.95 * today["goodput"][name]
+    assert several["ttftSeconds"]["p99"] < today["ttftSeconds"]["p99"]
+
+
 def test_the_table_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("--set", "max_num_seqs=12") == 0
     lines = capsys.readouterr().out.splitlines()
