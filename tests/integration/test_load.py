@@ -193,7 +193,10 @@ def test_what_answers_nothing_is_not_asked_for_minutes(twin: TwinEngine, tmp_pat
 def test_the_knee_is_an_interval_as_narrow_as_asked(twin: TwinEngine, tmp_path: Path) -> None:
     file = limits(tmp_path, slots=32, ttft=0.5)
     words = ("validate", twin.url, "--limits", file, "--phase", "5s", "--knee", "--within", "0.2", "-o", "json")
-    knee = document(ran(*words, within_s=240), 0, 1, 3)["knee"]
+    for _ in range(3):  # on a machine that others use too the sender may not keep up, and then the search ends with what it has
+        knee = document(ran(*words, within_s=240), 0, 1, 3)["knee"]
+        if not any(one["unsure"] for one in knee["tried"]):
+            break
     assert knee["heldPerSecond"] is not None
     assert knee["lostPerSecond"] <= knee["heldPerSecond"] * 1.2001
     lost = [one["requestsPerSecond"] for one in knee["tried"] if one["lost"]]

@@ -15,20 +15,26 @@ _OUTWARDS = 1.6
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One load that was tried. `lost`: why it does not hold, empty where it does."""
+    """One load that was tried. `lost`: why it does not hold, empty where it does; `unsure`: why that cannot be told, empty where it can."""
 
     per_s: float
     lost: str
     found: Figures
+    unsure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """The interval in requests per second. None: no load that held (or none that did not) was found."""
+    """The interval in requests per second. None: no load that held (or none that did not) was found. `tried`: by their rate."""
 
     held_per_s: float | None
     lost_per_s: float | None
     tried: tuple[Tried, ...] = ()
+
+    @property
+    def unsure(self) -> Tried | None:
+        """The lowest load of which nothing can be told."""
+        return next((one for one in self.tried if one.unsure), None)
 
 
 class Bisection:
@@ -43,7 +49,8 @@ class Bisection:
     def knee(self) -> Knee:
         """What is known by now. A load above one that was lost does not count as held: luck is no capacity."""
         lost = min((one.per_s for one in self._tried if one.lost), default=None)
-        held = max((one.per_s for one in self._tried if not one.lost and (lost is None or one.per_s < lost)), default=None)
+        holding = (one.per_s for one in self._tried if not one.lost and not one.unsure)
+        held = max((per_s for per_s in holding if lost is None or per_s < lost), default=None)
         return Knee(held, lost, tuple(sorted(self._tried, key=lambda one: one.per_s)))
 
     def tell(self, tried: Tried) -> None:
@@ -52,10 +59,13 @@ class Bisection:
         self._left -= 1
 
     def following(self) -> float | None:
-        """The load to try, None where enough is known."""
-        held, lost = self.knee.held_per_s, self.knee.lost_per_s
+        """The load to try, None where enough is known, or where the sender does not keep up above what held."""
+        knee = self.knee
+        held, lost = knee.held_per_s, knee.lost_per_s
         if self._left <= 0:
             return None
+        if (unsure := knee.unsure) is not None:
+            return None if held is not None else min(unsure.per_s, lost or math.inf) / _OUTWARDS
         if held is None and lost is None:
             return self._start
         if lost is None:
@@ -65,18 +75,30 @@ class Bisection:
         return None if lost / held <= 1 + self._within else math.sqrt(held * lost)
 
 
+def judged(per_s: float, found: Figures, slo: Slo) -> Tried:
+    """The load as it was found. What the sender itself was late is in its times, and they may not be the engine's; a refusal always is."""
+    failed, slow = _failed(found), _slow(found, slo)
+    if slow and not failed and found.keeping.trouble:
+        return Tried(per_s, "", found, f"{slow}, but the sender did not keep up: {found.keeping.trouble}")
+    return Tried(per_s, failed or slow, found)
+
+
 def lost(found: Figures, slo: Slo) -> str:
     """Why this load does not hold, empty where it does."""
+    return _failed(found) or _slow(found, slo)
+
+
+def _failed(found: Figures) -> str:
     failed = found.refused + found.errors + found.cut
-    if failed > _FAILED_RATIO * max(1, found.sent):
-        return f"{failed:,} of {found.sent:,} requests refused, failed or not ended"
+    return f"{failed:,} of {found.sent:,} requests refused, failed or not ended" if failed > _FAILED_RATIO * max(1, found.sent) else ""
+
+
+def _slow(found: Figures, slo: Slo) -> str:
     if slo.ttft_s is not None and found.ttft.p99 is not None and found.ttft.p99 > slo.ttft_s:
         return f"TTFT p99 {found.ttft.p99:.3g} s, {slo.ttft_s:g} s allowed"
     if slo.itl_s is not None and found.itl.p99 is not None and found.itl.p99 > slo.itl_s:
         return f"ITL p99 {found.itl.p99:.3g} s, {slo.itl_s:g} s allowed"
-    if falls_behind(found):
-        return "it falls behind: ever more requests are under way"
-    return ""
+    return "it falls behind: ever more requests are under way" if falls_behind(found) else ""
 
 
 def falls_behind(found: Figures) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from barostat.judge.load_test.figures import Collected, Figures, Sent, figures
-from barostat.judge.load_test.knee import Bisection, Knee, Tried, falls_behind, lost
+from barostat.judge.load_test.knee import Bisection, Knee, Tried, falls_behind, judged, lost
 from barostat.twin.summary import Slo
 
 
@@ -55,6 +55,45 @@ def test_what_loses_a_load() -> None:
     assert lost(refusing, Slo()) == ""
     some = [Sent(0, 0, 1, 1, fate="refused") for _ in range(5)]
     assert "refused" in lost(figures(Collected([*some, Sent(0, 0, 1, 1, fate="ok")], duration_s=1)), Slo())
+
+
+def test_what_a_sender_that_did_not_keep_up_loses_is_not_the_engines() -> None:
+    slo, lagging = Slo(1.0, None), dict[str, Any](lags_s=[0.2] * 100)
+    late = judged(4.0, answered(2.0, **lagging), slo)
+    assert late.lost == ""
+    assert "TTFT p99 2 s" in late.unsure
+    assert "the sender did not keep up: the event loop was 200 ms late" in late.unsure
+    assert judged(4.0, answered(2.0), slo).unsure == ""
+    assert (judged(4.0, answered(0.1, **lagging), slo).lost, judged(4.0, answered(0.1, **lagging), slo).unsure) == ("", "")
+    refused = figures(Collected([Sent(0, 0, 1, 1, fate="refused") for _ in range(5)], duration_s=1, **lagging))
+    assert "refused" in judged(4.0, refused, slo).lost
+
+
+def searched_by(sends_per_s: float, knee_per_s: float, start_per_s: float) -> Knee:
+    """A sender that keeps up to so many."""
+    search = Bisection(start_per_s)
+    while (per_s := search.following()) is not None:
+        late = dict[str, Any](lags_s=[0.2] * 100) if per_s > sends_per_s else dict[str, Any]()
+        search.tell(judged(per_s, answered(2.0 if per_s > min(knee_per_s, sends_per_s) else 0.1, **late), Slo(1.0, None)))
+    return search.knee
+
+
+@pytest.mark.parametrize("start_per_s", [2.0, 10.0, 100.0])
+def test_the_search_ends_where_the_sender_does_with_what_held_at_least(start_per_s: float) -> None:
+    found = searched_by(10.0, 50.0, start_per_s)
+    assert found.lost_per_s is None
+    assert found.held_per_s is not None
+    assert found.held_per_s <= 10.0 < found.held_per_s * 1.7
+    assert found.unsure is not None
+    assert found.unsure.per_s > 10.0
+    assert len(found.tried) < 10
+
+
+def test_a_sender_that_fails_between_leaves_the_interval_as_it_is() -> None:
+    search = Bisection(4.0)
+    for tried in (Tried(4.0, "", answered()), Tried(6.4, "too much", answered()), Tried(5.06, "", answered(), "the sender")):
+        search.tell(tried)
+    assert (search.knee.held_per_s, search.knee.lost_per_s, search.following()) == (4.0, 6.4, None)
 
 
 def test_a_queue_that_grows_is_seen_without_a_service_level() -> None:

@@ -14,7 +14,7 @@ from barostat.core.limits import ServingLimits
 from barostat.io.input_files.limits_file import load
 from barostat.io.manifests.read import read_file
 from barostat.judge.load_test.figures import Figures, figures
-from barostat.judge.load_test.knee import Bisection, Knee, Tried, lost
+from barostat.judge.load_test.knee import Bisection, Knee, judged
 from barostat.judge.load_test.proof import Check, Phase, Proof, beyond, interrupted, proved
 from barostat.judge.load_test.traffic import Allowed, Traffic, allowed, at_rate, burst, first_at_once, mixed, worst_mix
 from barostat.judge.manifest_check.limits_document import limits_of
@@ -157,9 +157,9 @@ class Validation:
             found = self._sent(target, traffic, Bounds(_LONGEST_TRIAL_S, self.drain_s), f"knee, {per_s:.4g}/s")
             if found.interrupted:
                 return search.knee, True
-            why = lost(found, self.slo)
-            search.tell(Tried(per_s, why, found))
-            print(f"barostat: knee: {per_s:.4g} requests/s {f'are too many: {why}' if why else 'hold'}", file=sys.stderr)
+            search.tell(tried := judged(per_s, found, self.slo))
+            told = f"are too many: {tried.lost}" if tried.lost else f"cannot be told: {tried.unsure}" if tried.unsure else "hold"
+            print(f"barostat: knee: {per_s:.4g} requests/s {told}", file=sys.stderr)
         return search.knee, False
 
 

@@ -71,6 +71,7 @@ def _knee_json(knee: Knee) -> dict[str, Any]:
             {
                 "requestsPerSecond": one.per_s,
                 "lost": one.lost or None,
+                "unsure": one.unsure or None,
                 "ttftP99Seconds": one.found.ttft.p99,
                 "itlP99Seconds": one.found.itl.p99,
                 "preemptions": one.found.engine.preemptions if one.found.engine is not None else None,
@@ -82,13 +83,16 @@ def _knee_json(knee: Knee) -> dict[str, Any]:
 
 def knee_sentence(knee: Knee) -> str:
     """The knee for a person."""
+    unsure = f"at {figure(knee.unsure.per_s, 4)} requests/s {knee.unsure.unsure}" if knee.unsure is not None else ""
     if knee.held_per_s is None and knee.lost_per_s is None:
-        return "nothing was tried to its end"
+        return f"cannot be told: {unsure}" if unsure else "nothing was tried to its end"
     if knee.held_per_s is None:
-        return f"no load held, down to {figure(knee.lost_per_s or 0, 4)} requests/s"
-    if knee.lost_per_s is None:
-        return f"at least {figure(knee.held_per_s, 4)} requests/s: nothing that was tried was too much"
-    return f"{figure(knee.held_per_s, 4)} requests/s hold, {figure(knee.lost_per_s, 4)} do not"
+        sentence = f"no load held, down to {figure(knee.lost_per_s or 0, 4)} requests/s"
+    elif knee.lost_per_s is None:
+        return f"at least {figure(knee.held_per_s, 4)} requests/s: {unsure or 'nothing that was tried was too much'}"
+    else:
+        sentence = f"{figure(knee.held_per_s, 4)} requests/s hold, {figure(knee.lost_per_s, 4)} do not"
+    return f"{sentence}; {unsure}" if unsure else sentence
 
 
 def validation_table(found: Validated) -> str:

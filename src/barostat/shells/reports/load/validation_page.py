@@ -40,7 +40,7 @@ def _knee(knee: Knee) -> str:
     rows = [
         ("requests/s", "", "TTFT p99", "ITL p99"),
         *(
-            (figure(one.per_s, 4), one.lost or "holds", format_seconds(one.found.ttft.p99), format_seconds(one.found.itl.p99))
+            (figure(one.per_s, 4), one.lost or one.unsure or "holds", format_seconds(one.found.ttft.p99), format_seconds(one.found.itl.p99))
             for one in knee.tried
         ),
     ]

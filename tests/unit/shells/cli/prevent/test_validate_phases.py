@@ -96,3 +96,14 @@ def test_ctrl_c_ends_it_wherever_it_is_and_certifies_nothing(
     assert len(validating.sent) == place + 1
     assert not validating.certificate.exists()
     assert "interrupted before its end" in capsys.readouterr().out
+
+
+def test_a_sender_that_does_not_keep_up_ends_the_knee_with_what_held(validating: Validating, capsys: pytest.CaptureFixture[str]) -> None:
+    def sender(traffic: Traffic) -> Collected:
+        too_fast = (traffic.rate_per_s or 0.0) > 100.0
+        found = answered(traffic, 9.0 if too_fast else 0.1)
+        found.lags_s = [0.3 if too_fast else 0.001] * 100
+        return found
+
+    assert validating("--knee", "--knee-from", "50", "--at", "0.01", "--phase", "4s", sender=sender) == 0
+    assert "knee  at least 80 requests/s: at 128 requests/s TTFT p99 9 s, 5 s allowed, but the sender did not" in capsys.readouterr().out
