@@ -71,6 +71,28 @@ def first_at_once(traffic: Traffic) -> Traffic:
     return Traffic(tuple(sorted(rows, key=lambda row: (row.after_id is not None, row.arrival_s))), traffic.clients, traffic.told)
 
 
+def as_many(traffic: Traffic, count: int) -> Traffic:
+    """So many requests of it, at its rate: over and over where it has fewer, as it would be a burst.
+
+    Prefixes that are shared in it are shared within a turn only: a turn that finds the one before in the cache would be no load.
+    """
+    rows, turns = traffic.rows[:count], -(-count // max(1, len(traffic.rows)))
+    if turns < 2 or not traffic.rate_per_s:
+        return Traffic(rows, traffic.clients, traffic.told)
+    turn_s = len(rows) / traffic.rate_per_s
+    ids = 1 + max((one for row in rows for one in row.hash_ids or ()), default=0)
+    again = tuple(
+        row._replace(
+            request_id=f"{row.request_id}~{turn}" if turn else row.request_id,
+            arrival_s=row.arrival_s + turn * turn_s,
+            hash_ids=row.hash_ids and tuple(one + turn * ids for one in row.hash_ids),
+        )
+        for turn in range(turns)
+        for row in rows
+    )
+    return Traffic(again[:count], traffic.clients, traffic.told)
+
+
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """The most that limits let in. Units: tokens, requests at once. `at_once`: of the longest ones, as far as the edge's budget goes."""

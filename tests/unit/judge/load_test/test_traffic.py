@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from barostat.core.errors import InputError
 from barostat.core.limits import EdgeLimits, EngineLimits, LimitsSpec, RequestLimits, ServingLimits
-from barostat.judge.load_test.traffic import Traffic, allowed, at_rate, burst, faster, first_at_once, mixed, with_clients, worst_mix
+from barostat.judge.load_test.traffic import (
+    Traffic,
+    allowed,
+    as_many,
+    at_rate,
+    burst,
+    faster,
+    first_at_once,
+    mixed,
+    with_clients,
+    worst_mix,
+)
 from barostat.twin.request import Row
 
 ROWS = tuple(Row(str(place), 10.0 + 2 * place, 100 + place, 10) for place in range(11))
@@ -23,6 +36,19 @@ def test_a_rate_keeps_the_rhythm_and_begins_at_once() -> None:
     assert found.rows[0].arrival_s == 0.0
     assert [row.input_tokens for row in found.rows] == [row.input_tokens for row in ROWS]
     assert faster(Traffic(ROWS), 2).rows[-1].arrival_s == 10.0
+
+
+def test_too_few_rows_come_over_and_over_at_their_rate() -> None:
+    rows = tuple(row._replace(hash_ids=(3, place)) for place, row in enumerate(ROWS))
+    found = as_many(Traffic(rows, told="t"), 100)
+    assert len(found.rows) == len({row.request_id for row in found.rows}) == 100
+    assert found.rate_per_s == pytest.approx(0.5)
+    gaps = [later.arrival_s - earlier.arrival_s for earlier, later in itertools.pairwise(found.rows)]
+    assert gaps == pytest.approx([2.0] * 99)
+    turns = [found.rows[at : at + 11] for at in range(0, 99, 11)]
+    assert len({row.hash_ids[0] for turn in turns for row in turn if row.hash_ids}) == 9  # shared within a turn, not with the one before
+    assert turns[0] == rows
+    assert as_many(Traffic(ROWS), 4).rows == ROWS[:4]
 
 
 def test_what_waits_for_answers_has_no_rate() -> None:

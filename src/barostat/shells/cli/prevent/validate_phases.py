@@ -16,7 +16,7 @@ from barostat.io.manifests.read import read_file
 from barostat.judge.load_test.figures import Figures, figures
 from barostat.judge.load_test.knee import Bisection, Knee, judged
 from barostat.judge.load_test.proof import Check, Phase, Proof, beyond, interrupted, proved
-from barostat.judge.load_test.traffic import Allowed, Traffic, allowed, at_rate, burst, first_at_once, mixed, worst_mix
+from barostat.judge.load_test.traffic import Allowed, Traffic, allowed, as_many, at_rate, burst, first_at_once, mixed, worst_mix
 from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.lint.limits_digest import limits_digest
 from barostat.load.process import carried_out, understood
@@ -125,12 +125,7 @@ class Validation:
     def _at(self, per_s: float, for_s: float) -> Traffic:
         """The traffic at that rate, for so long, but at least so many requests that a p99 is one."""
         count = min(_MOST_ROWS, max(_LEAST, round(per_s * for_s)))
-        if self.own is None:
-            made = mixed(self.most, count, 1.0)
-        else:
-            rows = self.own.rows[:count]
-            made = Traffic(rows, 0, self.own.told)
-        made = at_rate(made, per_s)
+        made = at_rate(mixed(self.most, count, 1.0) if self.own is None else as_many(self.own, count), per_s)
         return Traffic(made.rows, 0, f"{made.told}, {per_s:.3g} requests/s")
 
     def _beyond(self, target: Target) -> tuple[list[Check], bool]:

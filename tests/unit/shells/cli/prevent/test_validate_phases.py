@@ -107,3 +107,14 @@ def test_a_sender_that_does_not_keep_up_ends_the_knee_with_what_held(validating:
 
     assert validating("--knee", "--knee-from", "50", "--at", "0.01", "--phase", "4s", sender=sender) == 0
     assert "knee  at least 80 requests/s: at 128 requests/s TTFT p99 9 s, 5 s allowed, but the sender did not" in capsys.readouterr().out
+
+
+def test_a_short_trace_is_sent_over_and_over_as_long_as_a_phase_is(validating: Validating, tmp_path: Path) -> None:
+    trace = tmp_path / "short.csv"
+    trace.write_text("arrival_s,input_tokens,output_tokens\n" + "".join(f"{place},100,20\n" for place in range(5)))
+    assert validating("--trace", trace, "--knee", "--knee-from", "10", "--trials", "2", "--phase", "20s") == 0
+    lasting = [traffic for traffic in validating.sent if "short.csv" in traffic.told]
+    assert len(lasting) == 3
+    for traffic in lasting[1:]:
+        assert traffic.rows[-1].arrival_s == pytest.approx(20.0, rel=0.1)
+    assert lasting[1].rate_per_s == pytest.approx(10.0)
