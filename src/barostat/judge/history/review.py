@@ -73,7 +73,10 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Replicas that the peak needs with headroom, now and at the end of the horizon (None: cannot be told)."""
+    """Replicas that the peak needs with headroom, now and at the end of the horizon (None: cannot be told).
+
+    `have`: what the peak had, or what there is at the end if that is more: of an autoscaled fleet the end says what the hour asked for.
+    """
 
     now: int
     later: tuple[int, int] | None = None
@@ -107,9 +110,10 @@ def review(kept: Kept) -> Review:
     demand = kept.line("demand_pools")
     peaks = tuple(daily_peaks(demand, kept.step_s))
     grown = growth(peaks)
-    usable = replicas[2] * (1 - HEADROOM_RATIO)
-    reached = reach(grown, usable) if isinstance(grown, Growth) and usable > 0 else None
     peak = max(demand, key=lambda point: point.value, default=None)
+    have = replicas[2] if peak is None else max(replicas[2], _there(kept, peak.at, replicas[1]))
+    usable = have * (1 - HEADROOM_RATIO)
+    reached = reach(grown, usable) if isinstance(grown, Growth) and usable > 0 else None
     return Review(
         kept,
         replicas,
@@ -121,8 +125,13 @@ def review(kept: Kept) -> Review:
         harm_of(kept),
         grown,
         reached,
-        _need(peak, grown, replicas[2]) if peak is not None else None,
+        _need(peak, grown, have) if peak is not None else None,
     )
+
+
+def _there(kept: Kept, at: float, otherwise: int) -> int:
+    """The replicas of that step."""
+    return next((int(point.value) for point in kept.line("replicas") if point.at == at), otherwise)
 
 
 def shape_of(series: Sequence[Series]) -> Shape | None:

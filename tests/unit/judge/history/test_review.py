@@ -36,6 +36,22 @@ def test_a_fleet_that_grows_is_told_when_it_is_full() -> None:
     assert found.need.later[1] >= 4
 
 
+@pytest.mark.parametrize(
+    ("nightly", "at_end", "have"),
+    [(1, 1, 6), (6, 6, 6), (1, 8, 8)],
+    ids=["scaled down for the night", "always the same", "made larger since"],
+)
+def test_an_autoscaled_fleet_is_judged_by_what_its_peak_had(nightly: int, at_end: int, have: int) -> None:
+    kept = month(replicas=6, base=0.6)
+    there = [Point(point.at, 6.0 if point.value > 1.8 else nightly) for point in kept.line("demand_pools")]
+    found = review(replace(kept, lines={**kept.lines, "replicas": (*there[:-1], Point(there[-1].at, float(at_end)))}))
+    assert found.replicas == (min(nightly, at_end), max(6, at_end), at_end)
+    assert found.need is not None
+    assert (found.need.now, found.need.have) == (4, have)
+    assert found.reach is not None
+    assert not found.reach.already
+
+
 def test_demand_is_seen_above_what_there_is() -> None:
     found = review(month(base=1.3))
     assert found.need is not None

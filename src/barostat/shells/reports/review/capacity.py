@@ -10,7 +10,7 @@ from barostat.core.diagnosis import ReplicaReport, Severity
 from barostat.core.signal import Point
 from barostat.core.units import many
 from barostat.judge.history.growth import CannotTell, Growth
-from barostat.judge.history.review import HEADROOM_RATIO, Need, Review, Shape
+from barostat.judge.history.review import HEADROOM_RATIO, Review, Shape
 from barostat.shells.reports.api_version import API_VERSION
 from barostat.shells.reports.review.words import Part, Told, lasting, told, when
 from barostat.shells.reports.sheet.charts import Chart, Line, Span
@@ -61,7 +61,7 @@ def capacity_told(found: Review, fleet: Fleet, target: str) -> Told:
             Part("Pressure and harm", _harm(found), False, _pressure(found), Span(kept.start, kept.end, zero_s=kept.start)),
             Part("When it will not fit", _growth(found), False, _peaks(found), Span(kept.start, kept.end, zero_s=kept.start)),
             Part("What to change", _change(fleet), steps=fleet.worst.next if fleet.worst is not None else ()),
-            Part("What it costs", rows=_cost(found.need, fleet), lead=_cards(fleet)),
+            Part("What it costs", rows=_cost(found, fleet), lead=_cards(fleet)),
             Part("Notes", listed=list(kept.problems)),
         ),
         "the same as data: -o json",
@@ -73,7 +73,7 @@ def _verdict(found: Review) -> tuple[Severity, str, str, str]:
     if need is None:
         return "info", "CANNOT TELL", "how full the pools were was not kept", "The series that show it are not there, or were aggregated."
     hurt = (found.harm.hours_preempting or 0) + (found.harm.hours_waiting or 0) > 0
-    peak = f"The highest demand was {found.peak.value:.2f} pools ({when(found.peak.at)})" if found.peak is not None else ""
+    peak = f"The highest demand was {found.peak.value:.2f} pools ({when(found.peak.at)}{_varied(found)})" if found.peak is not None else ""
     if need.now > need.have:
         cost = f"; {_harm(found)}" if hurt else ""
         return "critical", "DOES NOT FIT", f"{many(need.have, 'replica')} for a peak that needs {need.now}", f"{peak}{cost}"
@@ -85,6 +85,17 @@ def _verdict(found: Review) -> tuple[Severity, str, str, str]:
     return "none", "FITS", f"{many(need.have, 'replica')}, the peak needs {need.now}", f"{peak}. Not full within {horizon} days more."
 
 
+def _have(found: Review) -> int:
+    """The replicas by which the fleet is judged."""
+    return found.need.have if found.need is not None else found.replicas[2]
+
+
+def _varied(found: Review) -> str:
+    """How many replicas there were, where that was not always the same."""
+    fewest, most, now = found.replicas
+    return "" if fewest == most else f"; {fewest} to {many(most, 'replica')} in that time, judged by {_have(found)}, {now} at the end"
+
+
 def _days(expected: float | None, soonest: float, latest: float | None) -> str:
     first = f"about {expected:.0f} days" if expected is not None else "more days than were seen"
     return f"{first} ({soonest:.0f} at the soonest, {f'{latest:.0f} at the latest' if latest is not None else 'perhaps never'})"
@@ -93,8 +104,8 @@ def _days(expected: float | None, soonest: float, latest: float | None) -> str:
 def _tiles(found: Review) -> list[tuple[str, str, str]]:
     fewest, most, now = found.replicas
     tiles = [("Replicas", str(now), f"{fewest} to {most} in that time" if fewest != most else "")]
-    if found.peak is not None and now:
-        tiles.append(("Peak demand", f"{found.peak.value / now:.0%}", f"of {many(now, 'pool')}"))
+    if found.peak is not None and (have := _have(found)):
+        tiles.append(("Peak demand", f"{found.peak.value / have:.0%}", f"of {many(have, 'pool')}"))
     if found.requests_per_s is not None:
         mean, high = found.requests_per_s
         tiles.append(("Requests/s", plain(high), f"busiest step; {plain(round(mean, 3))} on average"))
@@ -202,7 +213,7 @@ def _growth(found: Review) -> str:
             reach = found.reach
             if reach is None:
                 return f"The daily peak moves by {each}."
-            limit = f"{1 - HEADROOM_RATIO:.0%} of {many(found.replicas[2], 'pool')}"
+            limit = f"{1 - HEADROOM_RATIO:.0%} of {many(_have(found), 'pool')}"
             if reach.already:
                 return f"It does not fit now: the last week's highest peak is {grown.level:.2f} pools, over {limit}. It moves by {each}."
             if reach.soonest_days is None:
@@ -212,7 +223,7 @@ def _growth(found: Review) -> str:
 
 
 def _peaks(found: Review) -> list[Chart]:
-    have = found.replicas[2]
+    have = _have(found)
     limits = ((have * (1 - HEADROOM_RATIO), f"{have} replicas, headroom kept"),) if have else ()
     return [
         Chart("Demand, in pools", (_line(found.kept.line("demand_pools")),), plain, limits=limits, note="running, and waiting as if it ran")
@@ -230,7 +241,8 @@ def _cards(fleet: Fleet) -> str:
     return "" if fleet.cards_per_replica else "Cards per replica are not told by what Prometheus keeps: --cards-per-replica N says them."
 
 
-def _cost(need: Need | None, fleet: Fleet) -> list[tuple[str, ...]]:
+def _cost(found: Review, fleet: Fleet) -> list[tuple[str, ...]]:
+    need = found.need
     if need is None:
         return []
     cards = fleet.cards_per_replica
@@ -240,7 +252,10 @@ def _cost(need: Need | None, fleet: Fleet) -> list[tuple[str, ...]]:
         more = replicas - need.have
         return title, str(replicas), "-" if cards is None else f"{replicas * cards:g}", f"{more:+d}" if more else "as many"
 
-    rows += [row("there now", need.have), row(f"for the peak seen, {HEADROOM_RATIO:.0%} kept free", need.now)]
+    rows += [
+        row("there now" if need.have == found.replicas[2] else "there at the peak", need.have),
+        row(f"for the peak seen, {HEADROOM_RATIO:.0%} kept free", need.now),
+    ]
     if need.later is not None:
         low, high = need.later
         rows += [row("as long again from now, at least", low)] + ([row("as long again from now, at most", high)] if high != low else [])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.measured_past import grown, month
 
+from barostat.core.signal import Point
 from barostat.judge.history.review import Kept, review
 from barostat.shells.reports.review.capacity import Fleet, capacity_json, capacity_told
 from barostat.shells.reports.review.words import as_html, as_markdown
@@ -19,6 +22,16 @@ def test_a_fleet_that_is_too_small_is_told_what_it_takes() -> None:
     assert "It does not fit now" in text
     assert "edge-admission-budget" in text
     assert "<code>" in as_html(told)
+
+
+def test_a_fleet_that_was_scaled_down_since_its_peak_is_told_so() -> None:
+    kept = month()
+    now = (*kept.line("replicas")[:-1], Point(kept.line("replicas")[-1].at, 1.0))
+    told = capacity_told(review(replace(kept, lines={**kept.lines, "replicas": now})), Fleet(), "t")
+    assert told.badge == "FITS"
+    assert told.headline == "3 replicas, the peak needs 2"
+    assert "; 1 to 3 replicas in that time, judged by 3, 1 at the end)" in told.sentence
+    assert "| there at the peak | 3 |" in as_markdown(told)
 
 
 def test_cards_that_nobody_tells_are_asked_for() -> None:
