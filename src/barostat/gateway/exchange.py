@@ -127,12 +127,7 @@ class Exchange:
         if decision.capped and decision.output_cap is not None and shape is not None and shape.route in GENERATING:
             self.body = capped(shape.route, self.body, decision.output_cap)
             self.added = b"x-barostat-output-cap: %d\r\n" % decision.output_cap
-        replica = self.gateway.desk.replicas.get(decision.replica)
-        if replica is None and shape is not None:  # the engine has left while the shared budget was asked
-            self._return("unsent")
-            self.follow(self.gateway.desk.ask(self, shape))
-        elif replica is not None:
-            self._carry(replica)
+        self._carry(self.gateway.desk.replicas[decision.replica])
 
     def follow_if_here(self, decision: Admitted | Refused) -> None:
         """Its wait is over; if the client has gone by now, what it was given goes back."""

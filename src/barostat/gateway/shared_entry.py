@@ -68,6 +68,10 @@ class SharedEntry:
                 exchange.follow(outcome)
         elif exchange.settled:
             self.leave(outcome)
+        elif decision.replica not in self._desk.replicas and exchange.shape is not None:  # it has left meanwhile
+            self.leave(outcome)
+            self._desk.returned(exchange, "unsent", NOT_SAID)
+            exchange.follow(self._desk.ask(exchange, exchange.shape))
         else:
             exchange.shared_number = outcome
             exchange.forward(decision)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.gateway_wire import Heard, Side, World, chat, chunked, event, ok, post
 
-from barostat.admit.decision import Admitted
 from barostat.admit.replica_news import Observation, Pool
-from barostat.gateway.exchange import Exchange
-from barostat.gateway.shared_entry import SharedEntry
 
 USED = {"prompt_tokens": 7, "completion_tokens": 3}
 ANSWER = ok(json.dumps({"usage": USED}).encode())
@@ -345,28 +341,6 @@ def test_an_engine_that_left_while_it_was_looked_at_is_not_taken_for_one() -> No
     assert [*world.desk.pools] == [*world.desk.ledger.replicas] == ["engine-1:8000"]
     client = world.client()
     client.sends(chat(max_tokens=5))
-    world.engine().says(ANSWER)
-    assert client.heard == ANSWER
-    world.at_rest()
-
-
-def test_an_engine_that_leaves_while_the_shared_budget_is_asked_loses_the_request_to_another() -> None:
-    world = World(replicas=2)
-    entered: list[tuple[Exchange, Admitted]] = []
-
-    class Held:
-        def enter_soon(self, exchange: Exchange, decision: Admitted) -> None:
-            entered.append((exchange, decision))
-
-    world.gateway.shared = cast("SharedEntry", Held())
-    client = world.client()
-    client.sends(chat(max_tokens=5))
-    exchange, decision = entered.pop()
-    world.desk.leaves(world.desk.replicas[decision.replica])
-    exchange.forward(decision)
-    exchange.forward(entered.pop()[1])
-    world.goes_on()
-    world.gateway.shared = None
     world.engine().says(ANSWER)
     assert client.heard == ANSWER
     world.at_rest()

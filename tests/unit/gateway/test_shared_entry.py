@@ -6,11 +6,13 @@ import asyncio
 from typing import cast
 
 import pytest
-from tests.support.gateway_wire import World, chat
+from tests.support.gateway_wire import World, chat, ok
 
 from barostat.admit.decision import Admitted
 from barostat.gateway.shared_entry import SharedEntry
 from barostat.io.redis.shared_budget import Claim, SharedBudget, Taken
+
+ANSWER = ok(b"{}")
 
 
 class Budget:
@@ -35,3 +37,36 @@ def test_the_claim_is_within_what_the_engine_and_the_limits_have(edge: str, limi
     entry = SharedEntry(world.desk, cast("SharedBudget", budget))
     assert asyncio.run(entry.enter(Admitted(number, "engine-0:8000", None, False))) == 1
     assert budget.claims == [Claim(limit_tokens, limit_tokens)]
+
+
+def test_an_engine_that_leaves_while_the_budget_is_asked_loses_the_request_to_another() -> None:
+    world = World(replicas=2)
+    left: list[str] = []
+
+    class Slow(Budget):
+        async def take(self, claims: dict[str, Claim]) -> Taken:
+            if not left:
+                (name,) = claims
+                left.append(name.removeprefix("replica/"))
+                world.desk.leaves(world.desk.replicas[left[0]])
+            return await super().take(claims)
+
+        def give_back_soon(self, _: int) -> None:
+            self.claims.pop()
+
+    budget = Slow()
+
+    async def sent() -> bytes:
+        world.gateway.shared = SharedEntry(world.desk, cast("SharedBudget", budget))
+        client = world.client()
+        client.sends(chat(max_tokens=5))
+        while not world.engines:
+            await asyncio.sleep(0)
+            world.goes_on()
+        assert world.engine().protocol.replica.name != left[0]
+        world.engine().says(ANSWER)
+        return client.heard
+
+    assert asyncio.run(sent()) == ANSWER
+    assert budget.claims == []
+    world.at_rest()
