@@ -18,6 +18,8 @@ _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
     """By file, the lines that are there since `ref` and were not before; of a new file all. What git does not know yet counts as new.
 
+    An empty set stands for such a file, whose every line is new; one of which lines were only taken out has {0}, which is no line.
+
     Errors: InputError where that is no repository or no such revision.
     """
     root, base = _root_and_base(ref, folder)
@@ -29,7 +31,7 @@ def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
             current = (root / name.removeprefix("b/")).resolve() if name != "/dev/null" else None
         elif current is not None and (hunk := _HUNK.match(line)) is not None:
             first, count = int(hunk[1]), int(hunk[2] or 1)
-            found.setdefault(current, set()).update(range(first, first + count))
+            found.setdefault(current, set()).update(range(first, first + count) or (0,))
     for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
         if name:
             found[(root / name).resolve()] = set()
@@ -59,8 +61,9 @@ def _root_and_base(ref: str, folder: Path) -> tuple[Path, str]:
 def _git(folder: Path, *arguments: str, fallback: str | None = None) -> str:
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL
-        )
+            ["git", "-C", str(folder), "-c", "core.quotePath=false", *arguments],
+            capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=60, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
     except FileNotFoundError:
         raise InputError("git is not there", "--since") from None
     except subprocess.TimeoutExpired:

@@ -298,3 +298,21 @@ def test_since_shows_also_what_a_change_brings_about_in_lines_that_it_does_not_t
     assert told(head.replace("v0.17.0", "v0.18.0") + args) == [("unknown-flag", 10)]
     assert told(head.replace("v0.17.0", "v0.16.0") + args) == []
     assert told(head + args.replace('"0.9"', '"90"')) == [("bad-flag-value", 12)]
+    assert told(head + args.replace("    - --model=a/b\n", "")) == []
+
+
+def test_since_reads_names_and_lines_beyond_ascii(capsys: pytest.CaptureFixture[str]) -> None:
+    """A name that git would write in escapes, and beside it a file that is no UTF-8."""
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+
+    Path("größe.yaml").write_text(BAD)
+    Path("old.txt").write_bytes(b"Gr\xf6\xdfe\n")
+    git("init", "-q")
+    git("add", "größe.yaml", "old.txt")
+    git("commit", "-qm", "a")
+    Path("größe.yaml").write_text(BAD.replace("    resources", "    - --disable-log-stats\n    resources").replace("=90", "=95"))
+    Path("old.txt").write_bytes(b"gr\xf6\xdfer\n")
+    found = _json(capsys, "größe.yaml", "--since", "HEAD")["findings"]
+    assert [(one["rule"], one["line"]) for one in found] == [("bad-flag-value", 14), ("stats-switched-off", 15)]
