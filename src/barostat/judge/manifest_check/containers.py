@@ -19,7 +19,7 @@ from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES, is_gpu_resource, is_other_device
 
 CACHE_PATHS = ("/root/.cache", "/.cache", "/models", "/model", "/data", "/mnt", "/huggingface", "/hf", "/cache", "/workspace", "/home")
-_OTHER_WORK = re.compile(r"(?:^|\s)(?:bench|run-batch|collect-env|complete|chat)(?=\s|$)|\bray\s+start\b|sleep\s+(?:inf|\d)")
+_OTHER_WORK = re.compile(r"^\s*(?:bench|run-batch|collect-env|complete|chat)(?=\s|$)|\bray\s+start\b|sleep\s+(?:inf|\d)")
 _CARD_LABEL = re.compile(
     r"gpu\.product|gke-accelerator$|instance-gpu-name|instance-type$|gpu[-_.]?(?:model|type|name)|accelerator", re.IGNORECASE
 )

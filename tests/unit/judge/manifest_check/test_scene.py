@@ -90,6 +90,15 @@ def test_only_servers_are_engines() -> None:
     assert _engines("docker build -t team/vllm:nightly -f Dockerfile .", "a.sh") == ()
 
 
+def test_what_is_named_like_a_subcommand_is_served_all_the_same() -> None:
+    pod = "{{kind: Pod, apiVersion: v1, metadata: {{name: a}}, spec: {{containers: [{{image: 'vllm/vllm-openai:v0.32.0', args: [{}]}}]}}}}"
+    for name in ("chat", "complete", "bench"):
+        (engine,) = _engines(pod.format(f"--model, Qwen/Qwen3-8B, --served-model-name, {name}"))
+        assert engine.arguments["served_model_name"].text == name
+    for words in ("bench, serve, --model, Qwen/Qwen3-8B", "bench serve --model Qwen/Qwen3-8B, --port=1", "chat, --url, 'http://a'"):
+        assert _engines(pod.format(words)) == ()
+
+
 def test_images() -> None:
     told = image_facts("vllm/vllm-openai:v0.19.1")
     assert (told.server, str(told.version), told.floating) == (True, "v0.19.1", False)
