@@ -1,7 +1,8 @@
 """A rule or an autoscaler on a metric that this version of vLLM does not have.
 
 Meaning: metrics were renamed and removed: `vllm:gpu_cache_usage_perc` became `vllm:kv_cache_usage_perc` (both 0.9.2 to 0.10), the V0 names
-are gone; others came later. A counter is exposed with `_total`.
+are gone; others came later. A counter is exposed with `_total`. A name with a second colon is a recording, as is one that a rule here
+records.
 Impact: the expression is empty: the alert never fires, the autoscaler stands still, and both look healthy.
 
 Bad:
@@ -42,17 +43,18 @@ _NEWEST = parse_version(".".join(map(str, NEWEST_READ)))
 def judge(scene: Scene) -> Iterator[Found]:
     """Every name that the version beside it (or the newest, where none is told) does not show."""
     known = known_names()
+    recorded = {query.name for query in scene.queries if query.what == "record"}
     for query in all_queries(scene):
         names = metrics_in(query.expression)
         for name in names:
-            if name.startswith("vllm:"):
+            if name.startswith("vllm:") and name.count(":") == 1 and name not in recorded:
                 yield from _judged(scene, query, name, names, known)
     version = _NEWEST
     for scaler in scene.scalers:
         for adapted, place, _ in scaler.metrics:
             name = adapted.replace("vllm_", "vllm:", 1) if adapted.startswith("vllm_") else adapted
             told = version_beside(scene, place) or version
-            if name.startswith("vllm:") and told is not None and (why := absent_in(name, told)):
+            if name.startswith("vllm:") and not recorded & {name, adapted} and told is not None and (why := absent_in(name, told)):
                 yield Found(
                     place,
                     f"{name} {why}: the autoscaler sees nothing",
