@@ -5,8 +5,15 @@ None is made where the place cannot be edited (it was rendered from a chart) or 
 
 from __future__ import annotations
 
+import json
+import re
+
 from barostat.lint.document import Edit, Place
 from barostat.lint.facts import Argument, Scene
+
+_PLAIN = re.compile(r"[A-Za-z/_$][^\s:#]*(?::[^\s:#]+)*")
+_NO_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
+"""Words that YAML 1.1 takes for something else than text, in whatever case."""
 
 
 def changed(place: Place, text: str) -> tuple[Edit, ...]:
@@ -39,7 +46,10 @@ def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
 
 
 def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
-    """An item `- --flag value` becomes two, each on its line; one within brackets becomes `--flag=value`."""
+    """An item `- --flag value` becomes two, each on its line; one within brackets becomes `--flag=value`.
+
+    None where more than one value is in it: another argument, or words that a shell would have put together.
+    """
     text = scene.text_of(place.file)
     span = _line_of_item(text, place) if text is not None else None
     in_brackets = text is not None and span is None and _items_in_flow(text, place.start, place.end) is not None
@@ -52,12 +62,15 @@ def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
     if head != option or not value.strip() or "\n" in inner or (quote and quote in value):
         return ()
     value = value.strip()
+    several = any(char.isspace() for char in value)
+    if several and (span is None or not _is_json(value)):
+        return ()
     if span is None:
-        return (Edit(place.file, place.start, place.end, f"{quote}{head}={value}{quote}"),) if " " not in value else ()
+        return (Edit(place.file, place.start, place.end, f"{quote}{head}={value}{quote}"),)
     line = text[span[0] : span[1]]
     indent = line[: len(line) - len(line.lstrip())]
     end = "\r\n" if line.endswith("\r\n") else "\n"
-    shown = f"{quote}{value}{quote}" if quote else f'"{value}"' if _needs_quotes(value) else value
+    shown = f"{quote}{value}{quote}" if quote else value if _PLAIN.fullmatch(value) and value.lower() not in _NO_TEXT else _quoted(value)
     return (Edit(place.file, place.start, place.end, f"{quote}{head}{quote}{end}{indent}- {shown}"),)
 
 
@@ -82,14 +95,16 @@ def line_after(scene: Scene, place: Place, line: str) -> tuple[Edit, ...]:
     return (Edit(place.file, stop, stop, f"{end}{' ' * indent}{line}"),)
 
 
-def _needs_quotes(value: str) -> bool:
-    return (
-        value[:1] in "{[&*!|>%@`#\"'"
-        or ": " in value
-        or " #" in value
-        or value.replace(".", "").replace("-", "").isdigit()
-        or value in ("true", "false", "null")
-    )
+def _quoted(value: str) -> str:
+    return f'"{value}"' if '"' not in value and "\\" not in value else "'" + value.replace("'", "''") + "'"
+
+
+def _is_json(value: str) -> bool:
+    """True for one object or list."""
+    try:
+        return value[:1] in ("{", "[") and json.loads(value) is not None
+    except (ValueError, RecursionError):
+        return False
 
 
 def _line_of_item(text: str, place: Place) -> tuple[int, int] | None:
