@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -15,6 +16,7 @@ from barostat.core.version import parse_version
 from barostat.io.manifests.gather import Gathered, gather
 from barostat.io.manifests.read import limits_complaints
 from barostat.judge.manifest_check.check import Checked, check
+from barostat.lint.document import Document
 from barostat.lint.rule import Finding
 from barostat.shells.reports.check.report import CheckReport
 
@@ -45,8 +47,13 @@ def refusals(arguments: argparse.Namespace) -> str:
 def judged(arguments: argparse.Namespace) -> tuple[Gathered, Checked]:
     """What was read, and what the rules say of it."""
     gathered = gather(arguments.paths, render=not arguments.no_render)
-    return gathered, check(
-        gathered.documents,
+    return gathered, _checked(arguments, gathered)
+
+
+def _checked(arguments: argparse.Namespace, gathered: Gathered, documents: Sequence[Document] | None = None) -> Checked:
+    """What the rules say of what was gathered, or of these documents in its place."""
+    return check(
+        gathered.documents if documents is None else documents,
         persona=arguments.persona,
         gpu=arguments.gpu,
         engine_version=arguments.engine_version,
@@ -82,28 +89,24 @@ def asked(arguments: argparse.Namespace) -> CheckReport:
 
 
 def _beside_live(arguments: argparse.Namespace) -> tuple[Gathered, Checked, list[Finding], list[str]]:
-    """The files (the live workloads where none is named), judged, and where what runs differs from them."""
+    """The files (with the live workloads where they declare no engine), judged, and where what runs differs from them."""
     from barostat.judge.manifest_check.drift import drift
     from barostat.shells.cli.check.live import live
 
     running = live(arguments)
     gathered = gather(arguments.paths, render=not arguments.no_render)
-    if not arguments.paths:
+    checked = _checked(arguments, gathered) if arguments.paths else None
+    notes = []
+    if checked is None or not checked.scene.engines:
         gathered.documents += running.documents
         gathered.files += len(running.documents)
-    options = {"persona": arguments.persona, "gpu": arguments.gpu, "engine_version": arguments.engine_version}
-    checked = check(
-        gathered.documents,
-        complaints=limits_complaints,
-        today=date.today().isoformat(),
-        sources=gathered.sources(),
-        edited_at=gathered.edited_at,
-        **options,
-    )
+        checked = _checked(arguments, gathered)
+        if arguments.paths and checked.scene.engines:
+            notes.append("no engine is declared in the files: what they say is held against the workloads as the cluster has them")
     if not checked.scene.engines:
         return gathered, checked, [], ["nothing of an engine is declared here that could be held against what runs: name its manifests"]
     drifted, alone = drift(checked.scene, running.running)
-    return gathered, checked, drifted, alone
+    return gathered, checked, drifted, [*notes, *alone]
 
 
 def _as_edited(found: list[Finding], allowed: list[Finding], gathered: Gathered) -> list[Finding]:
@@ -161,16 +164,8 @@ def _found_before(
     from barostat.io.manifests.read import document_of
 
     documents = [(document, Path(document.file).resolve()) for document in gathered.documents]
-    old = check(
-        [document_of(before[file], document.file) if file in before else document for document, file in documents if file not in new],
-        persona=arguments.persona,
-        gpu=arguments.gpu,
-        engine_version=arguments.engine_version,
-        complaints=limits_complaints,
-        today=date.today().isoformat(),
-        sources=gathered.sources(),
-        edited_at=gathered.edited_at,
-    )
+    then = [document_of(before[file], document.file) if file in before else document for document, file in documents if file not in new]
+    old = _checked(arguments, gathered, then)
     return Counter(_same(_traced(one, gathered)) for one in old.findings)
 
 

@@ -238,6 +238,16 @@ def test_live_holds_the_limits_against_the_measured_pool(capsys: pytest.CaptureF
     assert [(one["rule"], one["file"], one["line"]) for one in findings] == [("drift", "limits.yaml", 6)]
 
 
+def test_live_holds_limits_alone_against_the_workloads_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the alert BarostatNotAsDeclared says to run."""
+    Path("limits.yaml").write_text(
+        "apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec:\n  model: tiny\n  engine:\n    maxModelLen: 2048\n"
+    )
+    report = _json(capsys, "limits.yaml", "--live", str(BUNDLE.parents[1] / "clusters" / "host-oom-cgroup"))
+    assert ("limits-differ", "deployment/vllm (live)", 42) in {(one["rule"], one["file"], one["line"]) for one in report["findings"]}
+    assert [note for note in report["notes"] if note.startswith("no engine is declared in the files")]
+
+
 def test_live_without_anything_declared_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--live", str(BUNDLE)]) == 0
     assert "nothing of an engine is declared" in capsys.readouterr().err
