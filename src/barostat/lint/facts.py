@@ -210,7 +210,8 @@ class Engine:
 class Service:
     """A Service, an Ingress or a published port. `opens`: how it is reached from outside, empty where it is not.
 
-    `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a ServiceMonitor finds it.
+    `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a ServiceMonitor finds it. `variables`: containers
+    get variables of it (it has an address of its own).
     """
 
     name: str
@@ -221,6 +222,7 @@ class Service:
     labels: Mapping[str, str] = field(default_factory=dict)
     scraped: bool = False
     ports: frozenset[str] = frozenset()
+    variables: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,4 +109,7 @@ def service_of(document: Document, root: Node) -> Service | None:
     marks = root.get("metadata", "labels")
     labels = {key: value.text for key, value in marks.entries.items() if value.kind == "scalar"} if marks is not None else {}
     ports = frozenset(port.word("name") for port in spec.maps_at("ports"))
-    return Service(name, namespace, document.place(node or root), found, opens, labels, asks_for_scrape(root.get("metadata")), ports)
+    addresses = [spec.word("clusterIP"), *(item.text for item in spec.list_at("clusterIPs"))]
+    variables = "None" not in addresses and spec.word("type") != "ExternalName"
+    place = document.place(node or root)
+    return Service(name, namespace, place, found, opens, labels, asks_for_scrape(root.get("metadata")), ports, variables)

@@ -1,7 +1,8 @@
 """A Service named vllm puts its address into VLLM_PORT.
 
 Meaning: Kubernetes gives each container variables of the Services in its namespace: a Service `vllm` becomes
-`VLLM_PORT=tcp://10.0.0.7:80`. vLLM reads VLLM_PORT as its own setting.
+`VLLM_PORT=tcp://10.0.0.7:80`. vLLM reads VLLM_PORT as its own setting. Of a Service without an address (`clusterIP: None`, ExternalName)
+there are no variables.
 Impact: "VLLM_PORT appears to be a URI" and the server exits; only after the Service is there, so at the first restart.
 
 Bad:
@@ -33,7 +34,7 @@ from barostat.lint.rule import Found, Rule
 def judge(scene: Scene) -> Iterator[Found]:
     """Every Service whose variables an engine in its namespace would read as its own."""
     for service in scene.services:
-        if service.name != "vllm" or any(key.startswith("service:") for key in service.selector):
+        if service.name != "vllm" or not service.variables or any(key.startswith("service:") for key in service.selector):
             continue
         for engine in scene.engines:
             pod = engine.pod
