@@ -7,7 +7,8 @@
 Of what was rendered the comment may stand where a person edits: in values, a template, a patch.
 
 A reason is required: without one nothing is suppressed and that is said (`suppression-without-reason`). One that allows nothing is said too
-(`unused-suppression`), so that none outlives what it was for. Both names can be suppressed like any rule.
+(`unused-suppression`), so that none outlives what it was for; but not in values, where it may be about what they render to elsewhere.
+Both names can be suppressed like any rule.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from barostat.lint.document import Document, Edit, Place
+from barostat.lint.document import Document, Edit, Node, Place
 from barostat.lint.rule import Finding
 
 _COMMENT = re.compile(r"#[ \t]*barostat:[ \t]*ignore(?P<file>-file)?\[(?P<rules>[^\]\n]*)\][ \t]*(?P<reason>[^\n]*)")
+
+_OTHER_FILES = ("kind", "apiVersion", "groups", "scrape_configs")
+"""Keys of what is no values file: manifests, Prometheus' rules and its configuration. Compose files have `services` of images."""
 
 _FAR = 50
 """Lines beyond which a comment on a line of its own is about nothing."""
@@ -110,7 +114,8 @@ def _about(comment: _Suppression, known: set[str]) -> Iterable[Finding]:
         said = f"ignore[{', '.join(comment.rules)}] has no reason, so it allows nothing: say why it is right here"
         yield replace(base, rule="suppression-without-reason", message=said, fix="# barostat: ignore[rule] reason")
         return
-    unused = [name for name in comment.rules if name not in comment.used]
+    silent = known if _only_values(comment.document) else set()
+    unused = [name for name in comment.rules if name not in comment.used and name not in silent]
     if not comment.rules:
         yield replace(base, message="ignore[] names no rule", fix="remove it")
     for name in unused:
@@ -118,6 +123,18 @@ def _about(comment: _Suppression, known: set[str]) -> Iterable[Finding]:
         whole = len(unused) == len(comment.rules) and len(unused) == 1
         edits = (_removed(comment),) if whole else ()
         yield replace(base, message=f"unused suppression: {said}", fix="remove it", edits=edits, safety="certain")
+
+
+def _only_values(document: Document) -> bool:
+    """True for a file of values: what it renders to, and with which other values, may not be known here."""
+    return bool(document.roots) and all(
+        root.kind == "map" and not any(key in root.entries for key in _OTHER_FILES) and not _is_compose(root) for root in document.roots
+    )
+
+
+def _is_compose(root: Node) -> bool:
+    services = root.get("services")
+    return services is not None and any(one.get("image") is not None or one.get("build") is not None for one in services.entries.values())
 
 
 def _removed(comment: _Suppression) -> Edit:

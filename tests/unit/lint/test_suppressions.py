@@ -48,3 +48,16 @@ def test_a_pedants_rule_that_is_allowed_is_not_called_unused_for_others() -> Non
 def test_another_rule_or_line_is_not_allowed() -> None:
     text = f"# barostat: ignore[stats-switched-off] here\nvllm serve x/y --disable-log-stats\n{SERVE}\n"
     assert _names(_checked(text)) == ["stats-switched-off"]
+
+
+def test_what_allows_nothing_in_values_may_allow_what_they_render_to() -> None:
+    allowed = "# barostat: ignore[floating-tag{}] a scratch cluster\n"
+    values = f"image:\n  repository: vllm/vllm-openai\n  tag: latest  {allowed}"
+
+    def told(text: str) -> list[str]:
+        return [one.message for one in check([document_of(text, "values-prod.yaml")]).findings if one.rule == "unused-suppression"]
+
+    assert told(values.format("")) == []
+    assert told(values.format(", no-such-rule")) == ["unused suppression: no rule is named no-such-rule"]
+    for head in ("kind: Pod\n", "apiVersion: v1\n", "groups: []\n", "services: {a: {image: x:1}}\n"):
+        assert told(head + allowed.format("")) == ["unused suppression: floating-tag finds nothing here any more"]
