@@ -1,6 +1,7 @@
 """The pool has exactly the size that the card has room for.
 
-Meaning: --kv-cache-memory-bytes sets the pool per card; the memory accounting and --gpu-memory-utilization no longer count.
+Meaning: --kv-cache-memory-bytes sets the pool per card; the memory accounting and --gpu-memory-utilization no longer count
+for it; that share must still be free at the start.
 When: the card has memory free beside a pool under pressure; or serving runs out of memory and the pool should give a known amount back.
 Not when: before vLLM 0.10.2; where the pool's present size is not in the log.
 Undo: remove the argument; drain first.

@@ -1,6 +1,7 @@
 """Two engines whose memory shares together are more than the card.
 
-Meaning: each engine takes its share of the card's whole memory (0.92 unless told), whatever others have taken.
+Meaning: each engine takes its share of the card's whole memory (0.92 unless told), whatever others have taken. One that is told its pool
+(`--kv-cache-memory-bytes`) takes what that comes to, and still has its share be free when it starts.
 Impact: the second one does not start: "Free memory on device is less than desired GPU memory utilization".
 
 Bad:
@@ -13,8 +14,8 @@ Good:
     CUDA_VISIBLE_DEVICES=0 vllm serve Qwen/Qwen3-0.6B --port 8001 --gpu-memory-utilization 0.2 &
     CUDA_VISIBLE_DEVICES=0 vllm serve Qwen/Qwen3-8B --port 8002 --gpu-memory-utilization 0.7 &
 
-Fix: shares that add up to at most 0.95, or a card each.
-Source: vLLM 0.32.0 v1/worker/utils.py (request_memory).
+Fix: shares that add up to at most 0.95, or a card each. Beside `--kv-cache-memory-bytes` too: a share that is no more than what is left.
+Source: vLLM 0.32.0 v1/worker/utils.py (request_memory), v1/worker/gpu_worker.py (init_device).
 """
 
 from __future__ import annotations
@@ -47,9 +48,12 @@ def judge(scene: Scene) -> Iterator[Found]:
         for device in devices.split(",") if named_one_by_one else ():
             on_card[engine.place.file, engine.stretch, device.strip()].append(engine)
     for (_, _, device), engines in on_card.items():
-        if len(engines) < 2 or _on_one_port(engines) or any(engine.has("kv_cache_memory_bytes") for engine in engines):
+        if len(engines) < 2 or _on_one_port(engines):
             continue
-        shares = [engine.number("gpu_memory_utilization") or _unstated(engine) for engine in engines]
+        if any(engine.has("kv_cache_memory_bytes") for engine in engines):
+            yield from _beside_a_told_pool(device, engines)
+            continue
+        shares = [_share(engine) for engine in engines]
         if sum(shares) > 1.0:
             last = engines[-1]
             argument = last.arguments.get("gpu_memory_utilization")
@@ -60,14 +64,38 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
 
 
+def _beside_a_told_pool(device: str, engines: list[Engine]) -> Iterator[Found]:
+    """The last engine for whose start too much is held: shares of those before it, or anything at all where it states no share itself.
+
+    What an engine with a told pool holds is not known here, so that a stated share may be right beside it.
+    """
+    held, told, late = 0.0, False, None
+    for engine in engines:
+        if held + _share(engine) > 1.0 or (told and not engine.has("gpu_memory_utilization")):
+            late = engine
+        if engine.has("kv_cache_memory_bytes"):
+            told = True
+        else:
+            held += _share(engine)
+    if late is not None:
+        yield Found(
+            late.place,
+            f"{late.name} wants {_share(late):.0%} of card {device} free when it starts, and others hold a part of it: "
+            "--kv-cache-memory-bytes does not change that",
+            "a --gpu-memory-utilization that is no more than what the others leave, or a card each",
+        )
+
+
 def _on_one_port(engines: list[Engine]) -> bool:
     """True if two of them say the same port outside a container: they cannot run at the same time."""
     ports = [given.text for engine in engines if engine.image is None and (given := engine.arguments.get("port")) is not None]
     return len(set(ports)) < len(ports)
 
 
-def _unstated(engine: Engine) -> float:
-    """The share that an engine of that version takes where nothing says another."""
+def _share(engine: Engine) -> float:
+    """The share as stated; where nothing says one, that of the engine's version."""
+    if stated := engine.number("gpu_memory_utilization"):
+        return stated
     found = default("gpu_memory_utilization", engine.version)
     assert found is not None
     return float(found.value)
