@@ -1,6 +1,7 @@
 """A container of a pod spec -> the engine that it starts, with what surrounds it. A container that starts no vLLM is none.
 
-Source: core/v1 Container, Probe, SecurityContext; KServe's huggingfaceserver takes vLLM's arguments beside its own.
+Source: core/v1 Container, Probe, SecurityContext; KServe's huggingfaceserver takes vLLM's arguments beside its own; LeaderWorkerSet's
+controller (AddLWSVariables).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _OTHER_WORK = re.compile(r"^\s*(?:bench|run-batch|collect-env|complete|chat)(?=\
 _CARD_LABEL = re.compile(
     r"gpu\.product|gke-accelerator$|instance-gpu-name|instance-type$|gpu[-_.]?(?:model|type|name)|accelerator", re.IGNORECASE
 )
+_OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
+"""Variables that its controller sets, before all others, in every container."""
 _ConfigMaps = Mapping[tuple[str, str], tuple[Document, Node]]
 
 
@@ -64,6 +67,8 @@ def _engine(found: PodSpec, container: Node, config_maps: _ConfigMaps) -> Engine
         )
         unset = line.unset
         line = read_elements(document, nodes, {name: given.text for name, given in env.items()}, all_env=False)
+    if found.pod.kind == "LeaderWorkerSet":
+        unset = tuple((place, name) for place, name in unset if name not in _OF_LEADER_WORKER_SET)
     merged, whole = _with_config(line, found, container, config_maps)
     last = args[-1] if args else command[-1]
     listed = last.style not in ("|", ">") and not line.shell and document.text[: last.start].rstrip(" ").endswith("-")
