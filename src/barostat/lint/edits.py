@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from barostat.lint.document import Edit, Place
 from barostat.lint.facts import Argument, Scene
@@ -33,6 +34,9 @@ def without_argument(scene: Scene, argument: Argument) -> tuple[Edit, ...]:
     if all(span is not None for span in spans):
         return tuple(Edit(argument.place.file, *span, "") for span in spans if span is not None)
     first, last = argument.words[0], argument.words[-1]
+    item = _line_of_item(text, replace(first, end=last.end)) if "\n" not in text[first.start : last.end] else None
+    if item is not None:
+        return (Edit(argument.place.file, *item, ""),)
     whole = _line_in_script(text, first.start, last.end)
     if whole is not None:
         return (Edit(argument.place.file, *whole, ""),)

@@ -271,30 +271,6 @@ def test_fix_in_brackets_and_with_the_files_own_line_ends(before: str, after: st
     assert Path("a.yaml").read_bytes().decode() == head + after
 
 
-@pytest.mark.parametrize(
-    ("item", "after"),
-    [
-        ("--max-model-len 4096 --max-num-seqs 8", None),
-        ('"--max-model-len 4096 --max-num-seqs 8"', None),
-        ("--served-model-name one two", None),
-        ("--served-model-name yes", '--served-model-name\n    - "yes"'),
-        ("--dtype True", '--dtype\n    - "True"'),
-        ("--download-dir ~", '--download-dir\n    - "~"'),
-        ("--kv-cache-memory-bytes 1e9", '--kv-cache-memory-bytes\n    - "1e9"'),
-        ("--served-model-name org/model:v1", "--served-model-name\n    - org/model:v1"),
-        ('--speculative-config {"method":"ngram"}', '--speculative-config\n    - \'{"method":"ngram"}\''),
-        ("'--speculative-config {\"a\": 1}'", "'--speculative-config'\n    - '{\"a\": 1}'"),
-        ("'--speculative-config {\"a\": 1} --port 1'", None),
-    ],
-)
-def test_fix_takes_one_value_and_keeps_it_a_text(item: str, after: str | None) -> None:
-    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: vllm\n    image: vllm/vllm-openai:v0.32.0\n"
-    head += "    args:\n    - --model=Qwen/Qwen3-8B\n    - "
-    Path("a.yaml").write_text(f"{head}{item}\n")
-    main(["check", "a.yaml", "--fix"])
-    assert Path("a.yaml").read_text() == f"{head}{after or item}\n"
-
-
 def test_fix_takes_a_setting_out_of_a_config_file() -> None:
     config = "kind: ConfigMap\nmetadata: {name: c}\ndata:\n  c.yaml: |\n    model: Qwen/Qwen3-8B\n    swap-space: 4  # GiB\n"
     config += "    max-num-seqs: 8\n"
