@@ -1,8 +1,8 @@
 """A Kubernetes small enough to run within a test: the objects that a remedy meets, the controllers behind them, engines that count.
 
 It takes for granted what tests/model/cluster.py does: a ReplicaSet releases a pod whose labels do not fit, adopts one without a controller
-whose labels fit, makes what is missing, and deletes what is too many: not Ready first, then the lowest deletion cost, then the newest
-(Kubernetes 1.34). Controllers follow a write after a moment. What no remedy may do is noted in `broken`.
+whose labels fit, makes what is missing, and deletes what is too many: not Ready first, then the lowest deletion cost, then the newest; a
+pod that has ended is nothing to it (Kubernetes 1.34). Controllers follow a write after a moment. What no remedy may do is in `broken`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import copy
 import hashlib
 import json
+from itertools import filterfalse
 from typing import Any
 
 NAMESPACE = "x"
@@ -78,6 +79,12 @@ class LittleKubernetes:
             item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             self.touch(item)
             asyncio.get_running_loop().call_later(2 * LAG_S, self._gone, item)
+
+    def evicted(self, pod: Object) -> Object:
+        """What is left of one like that pod, and of the same owner, that the kubelet has ended: it stays on the list."""
+        name = f"{pod['metadata']['name']}-evicted"
+        metadata = {**copy.deepcopy(pod["metadata"]), "name": name}
+        return self.add("pods", {"metadata": metadata, "spec": pod["spec"], "status": {"phase": "Failed", "reason": "Evicted"}})
 
     def _gone(self, pod: Object) -> None:
         self.objects.pop(("pods", pod["metadata"]["name"]), None)
@@ -147,7 +154,7 @@ class LittleKubernetes:
 
     def _replica_set(self, item: Object) -> None:
         uid, match = item["metadata"]["uid"], item["spec"]["selector"]["matchLabels"].items()
-        for pod in self.all("pods"):
+        for pod in filterfalse(is_over, self.all("pods")):
             fits = match <= pod["metadata"].get("labels", {}).items()
             if owner(pod) == uid and not fits:
                 pod["metadata"]["ownerReferences"] = []
@@ -155,7 +162,8 @@ class LittleKubernetes:
             elif not owner(pod) and fits and "deletionTimestamp" not in pod["metadata"]:
                 pod["metadata"]["ownerReferences"] = [reference("ReplicaSet", item)]
                 self.touch(pod)
-        own = [pod for pod in self.all("pods") if owner(pod) == uid and "deletionTimestamp" not in pod["metadata"]]
+        living = filterfalse(is_over, self.all("pods"))
+        own = [pod for pod in living if owner(pod) == uid and "deletionTimestamp" not in pod["metadata"]]
         for _ in range(item["spec"]["replicas"] - len(own)):
             template = copy.deepcopy(item["spec"]["template"])
             template["metadata"] |= {
@@ -168,7 +176,7 @@ class LittleKubernetes:
             self.remove("pods", pod)
 
     def _place(self) -> None:
-        free = self.gpus - sum("nodeName" in pod["spec"] for pod in self.all("pods"))
+        free = self.gpus - sum("nodeName" in pod["spec"] for pod in filterfalse(is_over, self.all("pods")))
         waiting = [pod for pod in self.all("pods") if "nodeName" not in pod["spec"] and "deletionTimestamp" not in pod["metadata"]]
         for pod in waiting[: max(0, free)]:
             pod["spec"]["nodeName"] = "n0"
@@ -217,13 +225,18 @@ class LittleKubernetes:
             self.broken.append(f"L1: the claim {claims[0]} becomes {claims[1]}")
         if before["spec"]["template"] != after["spec"]["template"]:
             sets = {item["metadata"]["uid"] for item in self.all("replicasets") if owner(item) == before["metadata"]["uid"]}
-            if any(owner(pod) in sets for pod in self.all("pods")):
+            if any(owner(pod) in sets for pod in filterfalse(is_over, self.all("pods"))):
                 self.broken.append("L9: home's template is written while it owns replicas")
 
 
 def owner(item: Object) -> str:
     """The uid of the object's controller, or empty."""
     return next((str(found["uid"]) for found in item["metadata"].get("ownerReferences", [])), "")
+
+
+def is_over(pod: Object) -> bool:
+    """True for a pod that has ended."""
+    return pod["status"].get("phase") in ("Succeeded", "Failed")
 
 
 def reference(kind: str, item: Object) -> Object:

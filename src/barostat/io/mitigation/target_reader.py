@@ -131,7 +131,7 @@ class TargetReader:
         return behind(await self.services(home), await self.listed(ENDPOINT_SLICES))
 
     async def home_pods(self) -> list[Object]:
-        """The pods whose controller is a ReplicaSet of home, those that are on their way out left aside. Errors: Denied."""
+        """The pods whose controller is a ReplicaSet of home; those that have ended or are on their way out left aside. Errors: Denied."""
         return own_pods(self.plan.target.uid, await self.listed(REPLICA_SETS), await self.listed(PODS))
 
 

@@ -9,15 +9,19 @@ from barostat.core.whole_number import whole_number
 from barostat.platform.objects import Object, count, instant, mapping, name_of, objects, text, value
 
 Pod = TypeVar("Pod", bound=Object)
+_OVER = ("Succeeded", "Failed")
+"""Phases of pods that have ended: evicted ones stay on the list so. Their ReplicaSet neither counts, releases nor deletes them (Kubernetes
+1.27 to 1.34, controller.FilterActivePods)."""
 
 
 def own_pods(uid: str, sets: Iterable[Object], pods: Iterable[Pod]) -> list[Pod]:
-    """The pods whose controller is a ReplicaSet of the Deployment with that uid, those on their way out left aside."""
+    """The pods whose controller is a ReplicaSet of the Deployment with that uid, but for those that have ended or are on their way out."""
     made = {text(item, "metadata", "uid") for item in sets if _owned(item, uid)}
     return [
         pod
         for pod in pods
         if not text(pod, "metadata", "deletionTimestamp")
+        and text(pod, "status", "phase") not in _OVER
         and any(text(owner, "uid") in made and owner.get("controller") is True for owner in objects(pod, "metadata", "ownerReferences"))
     ]
 
