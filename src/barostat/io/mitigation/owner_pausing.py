@@ -28,7 +28,7 @@ from barostat.io.kubernetes.client.resources import (
 )
 from barostat.io.mitigation.act_context import TRIES, ActContext, settled
 from barostat.io.mitigation.target_reader import ActTiming, Denied, annotation, may_come
-from barostat.judge.mitigation.paused_mark import KINDS, Entry, entry_of, incident_of, is_entry, read_mark, who, with_entries
+from barostat.judge.mitigation.paused_mark import KINDS, Entry, Who, entry_of, incident_of, is_entry, read_mark, who, with_entries
 from barostat.platform.objects import name_of, text
 from barostat.platform.owner import Switch
 from barostat.remedy.acts import Done, Lost, PauseOwner, Refused, ResumeOwner
@@ -45,8 +45,8 @@ OWNERS: dict[str, Resource] = {
 async def pause(cluster: Cluster, namespace: str, name: str, switches: Sequence[Switch], incident: str) -> list[str]:
     """Each owner leaves the workload alone; a sentence each. Whom an earlier incident paused stays noted as its own, as it was then.
 
-    Errors: InputError where the workload's mark cannot be read: nothing is paused then. OutsideError, with the right that is missing; what
-    was paused by then is given back first.
+    Errors: InputError where the workload's mark cannot be read: nothing is paused then. OutsideError, with the right that is missing; who
+    of these was paused by then has it again first.
     """
     home = await cluster.get(DEPLOYMENTS, name, namespace)
     if isinstance(home, RequestFailed):
@@ -69,19 +69,24 @@ async def pause(cluster: Cluster, namespace: str, name: str, switches: Sequence[
         write = cluster.patch(OWNERS[switch.kind], switch.name, dict(switch.pause), switch.namespace or None, how="merge")
         done = await settled(write, ActTiming())
         if isinstance(done, RequestFailed):
-            back = await _undone(cluster, namespace, name, incident, entries[place:], done)
+            back = await _undone(cluster, namespace, name, incident, entries, place, done)
             raise OutsideError("; ".join((done.why, *back)), retryable=done.may_pass)
         told.append(f"paused {switch}{': ' + switch.note if switch.note else ''}")
     return told
 
 
-async def _undone(cluster: Cluster, namespace: str, name: str, incident: str, rest: Sequence[Entry], done: RequestFailed) -> list[str]:
-    """Whom the incident has paused by now has it again. `rest`: the one that could not be paused, and those that were not tried."""
-    if done.uncertain:  # it may have been done
-        rest = rest[1:]
+async def _undone(
+    cluster: Cluster, namespace: str, name: str, incident: str, entries: Sequence[Entry], place: int, done: RequestFailed
+) -> list[str]:
+    """Who was paused of these has it again: all before the one at that place, which could not be, and that one where it may have been.
+
+    Whom another act of the incident has paused stays so: that act has its own undo.
+    """
+    first_not = place + 1 if done.uncertain else place
+    tried, rest = [who(entry) for entry in entries[:first_not]], entries[first_not:]
     unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in rest])
     told = [unmarked.why] if isinstance(unmarked, RequestFailed) else []
-    return [*told, *await hand_back(cluster, namespace, name, (incident,))]
+    return [*told, *await hand_back(cluster, namespace, name, (incident,), only=tried)]
 
 
 def still_paused(state: State) -> tuple[str, ...]:
@@ -98,10 +103,13 @@ def still_paused(state: State) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if takes_back(kind, state.plan.change))
 
 
-async def hand_back(cluster: Cluster, namespace: str, name: str, incidents: Collection[str], keep: Collection[str] = ()) -> list[str]:
+async def hand_back(
+    cluster: Cluster, namespace: str, name: str, incidents: Collection[str], keep: Collection[str] = (), only: Collection[Who] | None = None
+) -> list[str]:
     """Whom these incidents paused for the workload has it again, but for the kinds to `keep`; a sentence for each who is noted.
 
-    `incidents`: an empty id stands for entries without one. What fails, or cannot be read, is told and stays marked.
+    `incidents`: an empty id stands for entries without one. `only`: nobody but these is looked at. What fails, or cannot be read, is told
+    and stays marked.
     Law: L8, nobody has it again while the change of another incident is in flight on it.
     """
     home = await cluster.get(DEPLOYMENTS, name, namespace)
@@ -112,6 +120,8 @@ async def hand_back(cluster: Cluster, namespace: str, name: str, incidents: Coll
     over: list[Entry] = []
     flying = read_claim(annotation(home, CLAIM)).incident
     for entry in filter(is_entry, found):
+        if only is not None and who(entry) not in only:
+            continue
         owner = f"{entry['kind']} {entry['name']}"
         if (by := incident_of(entry)) not in incidents:
             paused = f"incident {by} paused it" if by else "an earlier incident paused it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from dev.cluster.chaos import Kind
 from tests.support.owned_workload import Owned, once
 from tests.support.remedy_runs import ACCESS, Mortal, Scene, on_a_little_kubernetes
 
@@ -96,6 +97,29 @@ def test_an_answer_that_is_lost_pauses_nobody_twice() -> None:
         assert ended is not None
         assert ended.phase == "Done"
         assert [entry["resume"]["spec"]["syncPolicy"] for entry in owned.mark] == [{"automated": {"selfHeal": True, "prune": True}}]
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize("kind", ["error", "error-after", "reset-after"])
+def test_a_failure_that_passes_hands_back_nobody_whom_an_earlier_act_has_paused(kind: Kind) -> None:
+    """Else the first would have home again while the second is paused anew, and undo the change in the middle of it."""
+
+    async def go(found: Scene) -> None:
+        owned = Owned(found)
+        healed: list[str] = []
+        fails = once("PATCH", "/horizontalpodautoscalers/h", kind)
+
+        def befalls(method: str, path: str) -> Kind | None:
+            if method == "POST" and path.endswith("/deployments") and owned.chat["spec"]["syncPolicy"]:
+                healed.append(path)
+            return fails(method, path)
+
+        owned.api.choose = befalls
+        ended = await found.run(State(owned_plan(found, owned)))
+        assert ended is not None
+        assert (ended.phase, healed) == ("Done", [])
+        assert (owned.chat["spec"]["syncPolicy"], [entry["kind"] for entry in owned.mark]) == ({}, ["Application"])
 
     on_a_little_kubernetes(go)
 
