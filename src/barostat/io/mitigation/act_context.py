@@ -55,13 +55,17 @@ class ActContext(TargetReader):
         self._looked = time.monotonic(), time.time()
         return home
 
-    async def look_again(self, do: Do) -> None:
-        """Home was checked a moment ago: again where it was longer, as on a machine that slept meanwhile. Errors: Denied."""
+    async def look_again(self, do: Do, *, claim_only: bool = False) -> None:
+        """Home was checked a moment ago: again where it was longer, as on a machine that slept meanwhile. Errors: Denied.
+
+        `claim_only`: its template is no matter.
+        """
         for _ in range(TRIES):
             steady, wall = self._looked
             if max(time.monotonic() - steady, time.time() - wall) <= self.pace.fresh_s:
                 return
-            await self.checked_home(do)
+            await (self.claimed_home(do) if claim_only else self.checked_home(do))
+            self._looked = time.monotonic(), time.time()
         raise Denied(Lost("the cluster is too slow to be sure that the claim is still ours"))
 
     async def merged(self, do: Do, resource: Resource, found: Object, patch: Mapping[str, Any]) -> Object | None:

@@ -11,7 +11,8 @@ incidents of earlier versions, whose plans do not name their owners.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from barostat.core.errors import InputError, OutsideError
@@ -36,17 +37,25 @@ from barostat.remedy.annotations import CLAIM, PAUSED, read_claim
 from barostat.remedy.plan import ROLLBACK, takes_back
 from barostat.remedy.state import Do, State
 
+Fence = Callable[[], Awaitable[None]]
+"""What is asked just before a write: whether the change is still ours. Errors: Denied."""
 OWNERS: dict[str, Resource] = {
     found.kind: found for found in (ARGO_APPLICATIONS, AUTOSCALERS, FLUX_HELM_RELEASES, FLUX_KUSTOMIZATIONS, SCALED_OBJECTS)
 }
 """Owners that have a switch, by kind."""
 
 
-async def pause(cluster: Cluster, namespace: str, name: str, switches: Sequence[Switch], incident: str) -> list[str]:
+async def unfenced() -> None:
+    """Nothing: no other run can be meant."""
+
+
+async def pause(
+    cluster: Cluster, namespace: str, name: str, switches: Sequence[Switch], incident: str, fence: Fence = unfenced
+) -> list[str]:
     """Each owner leaves the workload alone; a sentence each. Whom an earlier incident paused stays noted as its own, as it was then.
 
     Errors: InputError where the workload's mark cannot be read: nothing is paused then. OutsideError, with the right that is missing; who
-    of these was paused by then has it again first.
+    of these was paused by then has it again first. Those of the `fence`, which every write is behind.
     """
     home = await cluster.get(DEPLOYMENTS, name, namespace)
     if isinstance(home, RequestFailed):
@@ -57,7 +66,9 @@ async def pause(cluster: Cluster, namespace: str, name: str, switches: Sequence[
     entries = [entry_of(switch, incident) for switch in switches]
     paused, stale = await _as_they_are(cluster, found, switches)
     own = [entry for entry in found if is_entry(entry) and incident_of(entry) == incident]
-    noted = await _remarked(cluster, namespace, name, lambda now: with_entries([entry for entry in now if entry not in stale], entries))
+    noted = await _remarked(
+        cluster, namespace, name, lambda now: with_entries([entry for entry in now if entry not in stale], entries), fence
+    )
     if isinstance(noted, RequestFailed):
         raise noted.error()
     told = []
@@ -66,17 +77,18 @@ async def pause(cluster: Cluster, namespace: str, name: str, switches: Sequence[
             ours = (switch.kind, switch.namespace, switch.name) in map(who, own)
             told.append(f"{switch} is paused already{'' if ours else ', by an earlier incident'}")
             continue
+        await fence()
         write = cluster.patch(OWNERS[switch.kind], switch.name, dict(switch.pause), switch.namespace or None, how="merge")
         done = await settled(write, ActTiming())
         if isinstance(done, RequestFailed):
-            back = await _undone(cluster, namespace, name, incident, entries, place, done)
+            back = await _undone(cluster, namespace, name, incident, entries, place, done, fence)
             raise OutsideError("; ".join((done.why, *back)), retryable=done.may_pass)
         told.append(f"paused {switch}{': ' + switch.note if switch.note else ''}")
     return told
 
 
 async def _undone(
-    cluster: Cluster, namespace: str, name: str, incident: str, entries: Sequence[Entry], place: int, done: RequestFailed
+    cluster: Cluster, namespace: str, name: str, incident: str, entries: Sequence[Entry], place: int, done: RequestFailed, fence: Fence
 ) -> list[str]:
     """Who was paused of these has it again: all before the one at that place, which could not be, and that one where it may have been.
 
@@ -84,9 +96,9 @@ async def _undone(
     """
     first_not = place + 1 if done.uncertain else place
     tried, rest = [who(entry) for entry in entries[:first_not]], entries[first_not:]
-    unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in rest])
+    unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in rest], fence)
     told = [unmarked.why] if isinstance(unmarked, RequestFailed) else []
-    return [*told, *await hand_back(cluster, namespace, name, (incident,), only=tried)]
+    return [*told, *await hand_back(cluster, namespace, name, (incident,), only=tried, fence=fence)]
 
 
 def still_paused(state: State) -> tuple[str, ...]:
@@ -104,8 +116,9 @@ def still_paused(state: State) -> tuple[str, ...]:
 
 
 async def hand_back(
-    cluster: Cluster, namespace: str, name: str, incidents: Collection[str], keep: Collection[str] = (), only: Collection[Who] | None = None
-) -> list[str]:
+    cluster: Cluster, namespace: str, name: str, incidents: Collection[str], keep: Collection[str] = (), *,
+    only: Collection[Who] | None = None, fence: Fence = unfenced,
+) -> list[str]:  # fmt: skip
     """Whom these incidents paused for the workload has it again, but for the kinds to `keep`; a sentence for each who is noted.
 
     `incidents`: an empty id stands for entries without one. `only`: nobody but these is looked at. What fails, or cannot be read, is told
@@ -134,17 +147,18 @@ async def hand_back(
         if entry["kind"] in keep:
             told.append(f"{owner} stays paused")
             continue
-        done = await _resumed(cluster, entry)
+        done = await _resumed(cluster, entry, fence)
         if isinstance(done, RequestFailed) and done.kind != "not-found":
             told.append(f"{owner} is still paused: {done.why}")
             continue
         told.append(f"{owner} is no more" if isinstance(done, RequestFailed) else f"{owner} has it again")
         over.append(entry)
-    unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in over]) if over else []
+    unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in over], fence) if over else []
     return [*told, unmarked.why] if isinstance(unmarked, RequestFailed) else told
 
 
-async def _resumed(cluster: Cluster, entry: Entry) -> Object | RequestFailed:
+async def _resumed(cluster: Cluster, entry: Entry, fence: Fence) -> Object | RequestFailed:
+    await fence()
     write = cluster.patch(OWNERS[entry["kind"]], entry["name"], entry["resume"], entry["namespace"] or None, how="merge")
     return await settled(write, ActTiming())
 
@@ -162,7 +176,8 @@ async def pause_owner(context: ActContext, do: Do, act: PauseOwner) -> Done:
     pause_by, resume_by = json.loads(owner.pause), json.loads(owner.resume)
     switch = Switch("", owner.kind, owner.namespace, owner.name, pause_by, resume_by, owner.note)
     target = context.plan.target
-    (told,) = await pause(context.cluster, target.namespace, target.name, [switch], context.plan.id)
+    fence = partial(context.look_again, do)
+    (told,) = await pause(context.cluster, target.namespace, target.name, [switch], context.plan.id, fence)
     return Done(note=told)
 
 
@@ -184,10 +199,11 @@ async def resume_owner(context: ActContext, do: Do, act: ResumeOwner) -> Done:
         return Done(note="it was not paused")
     if incident_of(entries[0]) not in incidents:
         return Done(note=f"it stays paused: incident {incident_of(entries[0]) or 'of an earlier version'} paused it")
-    done = await _resumed(context.cluster, entries[0])
+    fence = partial(context.look_again, do, claim_only=True)
+    done = await _resumed(context.cluster, entries[0], fence)
     if isinstance(done, RequestFailed) and done.kind != "not-found":
         raise Denied(Lost(done.why) if may_come(done) else Refused(done.why))
-    unmarked = await _remarked(context.cluster, target.namespace, target.name, without)
+    unmarked = await _remarked(context.cluster, target.namespace, target.name, without, fence)
     if isinstance(unmarked, RequestFailed):
         raise Denied(Lost(unmarked.why) if may_come(unmarked) else Refused(unmarked.why))
     return Done(note="it is no more" if isinstance(done, RequestFailed) else "")
@@ -196,7 +212,9 @@ async def resume_owner(context: ActContext, do: Do, act: ResumeOwner) -> Done:
 # --- the mark
 
 
-async def _remarked(cluster: Cluster, namespace: str, name: str, change: Callable[[list[Any]], list[Any]]) -> list[Any] | RequestFailed:
+async def _remarked(
+    cluster: Cluster, namespace: str, name: str, change: Callable[[list[Any]], list[Any]], fence: Fence
+) -> list[Any] | RequestFailed:
     """The mark after that change of what it was at the moment of writing, or why it was not written. One that is no list is left alone."""
     failed = RequestFailed("conflict", f"deploy/{name} in {namespace} changes all the time")
     for _ in range(TRIES):
@@ -211,6 +229,7 @@ async def _remarked(cluster: Cluster, namespace: str, name: str, change: Callabl
             return after
         annotations = {PAUSED: json.dumps(after) if after else None}
         patch = {"metadata": {"resourceVersion": text(home, "metadata", "resourceVersion"), "annotations": annotations}}
+        await fence()
         written = await settled(cluster.patch(DEPLOYMENTS, name, patch, namespace, how="merge"), ActTiming())
         if not isinstance(written, RequestFailed):
             return after

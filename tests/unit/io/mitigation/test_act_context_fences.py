@@ -12,6 +12,7 @@ import pytest
 from dev.cluster.chaos import Kind
 from tests.support.little_api_server import failure
 from tests.support.little_kubernetes import NAMESPACE, OLD
+from tests.support.owned_workload import Owned
 from tests.support.remedy_runs import ACCESS, Killed, Mortal, Scene, by, is_act, on_a_little_kubernetes
 
 from barostat.core.errors import OutsideError
@@ -24,9 +25,11 @@ from barostat.io.kubernetes.recording.live import Options
 from barostat.io.mitigation import target_acts as home
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.campaign import Campaign
+from barostat.io.mitigation.owner_pausing import pause_owner, resume_owner
 from barostat.io.mitigation.store import Store
 from barostat.io.mitigation.target_reader import ActTiming, Denied, no
-from barostat.remedy.acts import ClaimHome, Conflict, Done, JoinRotation, Lost, Refused, ReleaseHome, ScaleHome
+from barostat.judge.mitigation.paused_mark import planned
+from barostat.remedy.acts import ClaimHome, Conflict, Done, JoinRotation, Lost, PauseOwner, Refused, ReleaseHome, ResumeOwner, ScaleHome
 from barostat.remedy.state import Do, State, WriteRecord
 
 
@@ -210,6 +213,45 @@ def test_a_write_is_sent_only_while_the_look_at_the_claim_is_young() -> None:
         await asyncio.sleep(ActTiming().fresh_s + 1.0)
         with pytest.raises(Denied, match="the claim on home is i1#2#b"):
             await ground.merged(do, PODS, pod, {})
+
+    on_a_little_kubernetes(go)
+
+
+class Asleep(Cluster):
+    """A machine that sleeps when it has heard of the first such answer, until another run has gone on."""
+
+    def __init__(self, found: Scene, method: str, told: bytes) -> None:
+        super().__init__(ACCESS)
+        self.found, self.method, self.told = found, method, told
+
+    async def exchange(self, method: str, path: str, **more: Any) -> Reply | Failure:
+        """As the real one."""
+        answer = await super().exchange(method, path, **more)
+        if method == self.method and self.told in (more.get("content") or path.encode()):
+            self.found.kube.home["metadata"]["annotations"]["barostat.dev/claim"] = "i1#2#b"
+            await asyncio.sleep(ActTiming().fresh_s + 1.0)
+        return answer
+
+
+@pytest.mark.parametrize("act", [PauseOwner(0), ResumeOwner(0)])
+def test_an_owner_is_written_only_while_the_look_at_the_claim_is_young(act: PauseOwner | ResumeOwner) -> None:
+    """Else it stays paused when the incident is over, or undoes a change that is in the middle."""
+
+    async def go(found: Scene) -> None:
+        owned = Owned(found)
+        plan = found.plan(owners=tuple(map(planned, owned.switches())))
+        pauses = isinstance(act, PauseOwner)
+        if not pauses:
+            await owned.pause("i1")
+        before, mark = copy.deepcopy(owned.chat["spec"]), owned.mark
+        slow = Asleep(found, "PATCH", b"barostat.dev/paused") if pauses else Asleep(found, "GET", b"/deployments/vllm")
+        ground = ActContext(by(slow, found.api), plan, SteadyClock())
+        found.kube.home["metadata"]["annotations"]["barostat.dev/claim"] = "i1#1#a"
+        do = Do("i1/1/f1", "i1#1#a", act, "planned", None, ground.clock.now() + 90.0)
+        with pytest.raises(Denied, match="the claim on home is i1#2#b"):
+            await (pause_owner(ground, do, act) if isinstance(act, PauseOwner) else resume_owner(ground, do, act))
+        assert owned.chat["spec"] == before
+        assert pauses or owned.mark == mark
 
     on_a_little_kubernetes(go)
 
