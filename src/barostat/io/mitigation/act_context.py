@@ -8,6 +8,7 @@ must have: so `ActTiming.stray_s` after a claim nothing of an earlier run is on 
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -101,25 +102,35 @@ class ActContext(TargetReader):
         write = self.cluster.delete(resource, name_of(found), self.namespace, uid=uid, version=version, within_s=self.pace.write_s)
         return await self.written(write) is not None
 
-    async def config_map(self, do: Do, name: str, data: Mapping[str, str] | None, labels: Mapping[str, str]) -> None:
-        """The ConfigMap holds that data (None: it is gone). Errors: Denied."""
+    async def config_map(self, do: Do, name: str, data: Mapping[str, str | None], labels: Mapping[str, str | None]) -> None:
+        """The ConfigMap has these entries and labels (None: not that one), and all else that somebody keeps there; without any it is gone.
+
+        Errors: Denied.
+        """
         for _ in range(TRIES):
             found = await self.got(CONFIG_MAPS, name)
-            if data is None:
+            metadata: dict[str, Any] = copy.deepcopy(found["metadata"]) if found is not None else {"name": name, "labels": dict(MANAGED)}
+            metadata["labels"] = _with(mapping(metadata, "labels"), labels)
+            metadata["annotations"] = _with(mapping(metadata, "annotations"), {STEP: do.key})
+            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", **(found or {}), "metadata": metadata}
+            body["data"] = _with(mapping(found, "data"), data)
+            if not body["data"] and not mapping(found, "binaryData"):
                 if found is None or await self.deleted(do, CONFIG_MAPS, found):
                     return
                 continue
-            metadata = {"name": name, "labels": {**MANAGED, **labels}, "annotations": {STEP: do.key}}
-            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
             await self.look_again(do)
             if found is None:
                 write = self.cluster.create(CONFIG_MAPS, body, self.namespace, within_s=self.pace.write_s)
             else:
-                metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
                 write = self.cluster.replace(CONFIG_MAPS, name, body, self.namespace, within_s=self.pace.write_s)
             if await self.written(write) is not None:
                 return
         raise Denied(Lost(f"configmap {name} changes all the time"))
+
+
+def _with(held: Mapping[str, Any], entries: Mapping[str, str | None]) -> dict[str, Any]:
+    """What is held with these entries; None: without that one."""
+    return {key: found for key, found in {**held, **entries}.items() if found is not None}
 
 
 async def settled(write: Awaitable[Object | RequestFailed], pace: ActTiming) -> Object | RequestFailed:

@@ -203,17 +203,17 @@ async def write_limits(ground: ActContext, do: Do, act: WriteLimits, limits: str
     name = limits_name(ground.plan.target.name)
     found = await ground.got(CONFIG_MAPS, name)
     held = mapping(found, "data") if found is not None else {}
-    labels = {TARGET: ground.plan.target.name[:63], INCIDENT: ground.plan.id}
+    target = ground.plan.target.name[:63]
     ours = found is not None and text(found, "metadata", "labels", INCIDENT) == ground.plan.id
     if act.back:
         if not ours:
             return Done(note="they were not written")
-        before = text(held, FORMER_LIMITS_KEY)
-        target = {TARGET: labels[TARGET]}
-        await ground.config_map(do, name, {LIMITS_KEY: before} if before else None, target)
+        former = {LIMITS_KEY: text(held, FORMER_LIMITS_KEY) or None, FORMER_LIMITS_KEY: None}
+        await ground.config_map(do, name, former, {TARGET: target, INCIDENT: None})
         return Done()
     if not limits:
         return Done(note="the plan holds no limits")
     before = text(held, FORMER_LIMITS_KEY) if ours else text(held, LIMITS_KEY)
-    await ground.config_map(do, name, {LIMITS_KEY: limits} | ({FORMER_LIMITS_KEY: before} if before else {}), labels)
+    new = {LIMITS_KEY: limits, FORMER_LIMITS_KEY: before or None}
+    await ground.config_map(do, name, new, {TARGET: target, INCIDENT: ground.plan.id})
     return Done(note=f"configmap {name}")
