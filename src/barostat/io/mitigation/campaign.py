@@ -22,7 +22,7 @@ from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.confirming import confirming, with_patience
 from barostat.io.mitigation.driver import Ask, Driver, Tell, new_holder
 from barostat.io.mitigation.gateway_hold import GatewayHold
-from barostat.io.mitigation.limits_held import limits_in_cluster, limits_text
+from barostat.io.mitigation.limits_held import limits_before, limits_in_cluster, limits_text
 from barostat.io.mitigation.measuring import before
 from barostat.io.mitigation.owner_pausing import hand_back, noted_by, still_paused
 from barostat.io.mitigation.preview import preview
@@ -145,7 +145,9 @@ class Campaign:
         made = rollback_plan(seen, done, wish)
         if isinstance(made, NoRemedy):
             return NothingPrepared(made.why, "refused", made.passed_over)
-        return self._judged(seen, made, held, incidents, pause_owners=pause_owners)
+        _, written = await self.store.read(done.id)
+        before = await limits_before(self.cluster, self.namespace, done, written, self.pace)
+        return replace(self._judged(seen, made, held, incidents, pause_owners=pause_owners), limits=before)
 
     def _judged(
         self, seen: TargetSnapshot, plan: RemedyPlan, held: ServingLimits | None, incidents: Incidents, *, pause_owners: bool

@@ -14,9 +14,10 @@ from barostat.io.input_files import limits_file
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS
-from barostat.io.mitigation.target_acts import LIMITS_KEY, limits_name
+from barostat.io.mitigation.target_acts import FORMER_LIMITS_KEY, LIMITS_KEY, limits_name
 from barostat.io.mitigation.target_reader import ActTiming, patient
 from barostat.platform.objects import text
+from barostat.remedy.annotations import INCIDENT
 from barostat.remedy.plan import RemedyPlan
 
 KNOWN = frozenset(
@@ -38,6 +39,21 @@ async def limits_in_cluster(cluster: Cluster, namespace: str, name: str, pace: A
         raise found.error()
     held = "" if isinstance(found, RequestFailed) else text(found, "data", LIMITS_KEY)
     return limits_file.parse(held, f"configmap {limits_name(name)}") if held else None
+
+
+async def limits_before(cluster: Cluster, namespace: str, plan: RemedyPlan, written: str, pace: ActTiming) -> str:
+    """The limits file that held before that plan's; what is held now where it is not any more what the plan has `written`.
+
+    Errors: OutsideError.
+    """
+    found = await patient(lambda: cluster.get(CONFIG_MAPS, limits_name(plan.target.name), namespace), pace)
+    if isinstance(found, RequestFailed):
+        if found.kind == "not-found":
+            return ""
+        raise found.error()
+    now = text(found, "data", LIMITS_KEY)
+    own = text(found, "metadata", "labels", INCIDENT) == plan.id and now == written
+    return text(found, "data", FORMER_LIMITS_KEY) if own else now
 
 
 def limits_text(found: Mapping[str, tuple[str, str]], held: ServingLimits | None, plan: RemedyPlan) -> str:

@@ -198,22 +198,30 @@ async def _nobody_serves_less(ground: ActContext, home: Object, act: UndoRollout
 
 
 async def write_limits(ground: ActContext, do: Do, act: WriteLimits, limits: str) -> Done:
-    """WriteLimits: the file that gateways watch; what it held before is kept beside it until the next change. Errors: Denied."""
+    """WriteLimits: the file that gateways watch; what it held before is kept beside it until the next change. Errors: Denied.
+
+    A plan that takes an incident back puts there what held before that, unless somebody has changed it since.
+    """
     await ground.checked_home(do)
-    name = limits_name(ground.plan.target.name)
+    plan = ground.plan
+    name, target = limits_name(plan.target.name), plan.target.name[:63]
     found = await ground.got(CONFIG_MAPS, name)
-    held = mapping(found, "data") if found is not None else {}
-    target = ground.plan.target.name[:63]
-    ours = found is not None and text(found, "metadata", "labels", INCIDENT) == ground.plan.id
+    held = mapping(found, "data")
+    now, before = text(held, LIMITS_KEY), text(held, FORMER_LIMITS_KEY)
+    by = text(found, "metadata", "labels", INCIDENT)
     if act.back:
-        if not ours:
+        if by != plan.id:
             return Done(note="they were not written")
-        former = {LIMITS_KEY: text(held, FORMER_LIMITS_KEY) or None, FORMER_LIMITS_KEY: None}
-        await ground.config_map(do, name, former, {TARGET: target, INCIDENT: None})
+        again = plan.undoes or None  # what that incident wrote, and may be taken back another time
+        former = {LIMITS_KEY: before or None, FORMER_LIMITS_KEY: (now or None) if again else None}
+        await ground.config_map(do, name, former, {TARGET: target, INCIDENT: again})
         return Done()
-    if not limits:
+    if plan.undoes and by != plan.id and (by != plan.undoes or before != limits):
+        if plan.at_edge:
+            raise Denied(Refused(f"configmap {name} is not as {plan.undoes} has left it: somebody changed the limits"))
+        return Done(note=f"{plan.undoes} wrote no limits, or somebody has changed them since: they stay")
+    if not limits and not plan.undoes:
         return Done(note="the plan holds no limits")
-    before = text(held, FORMER_LIMITS_KEY) if ours else text(held, LIMITS_KEY)
-    new = {LIMITS_KEY: limits, FORMER_LIMITS_KEY: before or None}
-    await ground.config_map(do, name, new, {TARGET: target, INCIDENT: ground.plan.id})
+    new = {LIMITS_KEY: limits or None, FORMER_LIMITS_KEY: (before if by == plan.id else now) or None}
+    await ground.config_map(do, name, new, {TARGET: target, INCIDENT: plan.id})
     return Done(note=f"configmap {name}")

@@ -351,10 +351,10 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
     change = done.change.reversed()
     if change.kind == "replicas":
         return NoRemedy(f"scale {done.target} back to {change.value} once the load is gone: kubectl scale")
-    made = _template(seen, change)
+    made = _template(seen, change) if change.kind != "limits" else None
     if isinstance(made, NotChanged):
         return NoRemedy(made.why)
-    strategy = _strategy(seen, wish, change, serving, RemedyLimits())
+    strategy = _strategy(seen, wish, change, serving, RemedyLimits()) if change.kind != "limits" else "edge-only"
     if isinstance(strategy, NoRemedy):
         return strategy
     expectation, former = promise_of_rollback(list(seen.windows().values()), replicas=seen.replicas, sustained_s=wish.sustained_s)

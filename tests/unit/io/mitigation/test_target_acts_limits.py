@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.little_kubernetes import Object
+from tests.support.little_kubernetes import NAMESPACE, Object
 from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
 from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.mitigation.act_context import ActContext
+from barostat.io.mitigation.limits_held import limits_before
 from barostat.io.mitigation.target_acts import claim, write_limits
+from barostat.io.mitigation.target_reader import ActTiming, Denied
 from barostat.remedy.acts import ClaimHome, Done, WriteLimits
-from barostat.remedy.plan import RemedyPlan
+from barostat.remedy.plan import ROLLBACK, RemedyPlan, taking_back
 from barostat.remedy.state import Do
 
 OLD_LIMITS, NEW_LIMITS = "spec: {}\n", "spec: {request: {maxOutputTokens: 512}}\n"
@@ -65,5 +68,45 @@ def test_limits_that_a_remedy_has_made_go_with_it() -> None:
         assert found.kube.objects["configmaps", "vllm-limits"]["data"] == {"limits.yaml": NEW_LIMITS}
         await written(found, found.plan(), NEW_LIMITS, WriteLimits(back=True))
         assert ("configmaps", "vllm-limits") not in found.kube.objects
+
+    on_a_little_kubernetes(go)
+
+
+async def taken_back(found: Scene, *acts: WriteLimits) -> list[Done]:
+    """The same for the plan that takes i1 back, with the limits that a person would see in its preview."""
+    found.kube.home["metadata"]["annotations"] = {}
+    first = found.plan(strategy="edge-only")
+    plan = replace(first, id="i2", lever=ROLLBACK, because=taking_back("i1"))
+    before = await limits_before(by(Cluster(ACCESS), found.api), NAMESPACE, first, NEW_LIMITS, ActTiming())
+    return await written(found, plan, before, *acts)
+
+
+@pytest.mark.parametrize("before", [{"limits.yaml": OLD_LIMITS}, {}])
+def test_a_rollback_takes_back_the_limits_of_its_incident(before: dict[str, str]) -> None:
+    """Else gateways went on to refuse what a change asked for that is no more."""
+
+    async def go(found: Scene) -> None:
+        if before:
+            found.kube.add("configmaps", {"metadata": {"name": "vllm-limits"}, "data": dict(before)})
+        await written(found, found.plan(), NEW_LIMITS, WriteLimits())
+        await taken_back(found, WriteLimits())
+        item = found.kube.objects["configmaps", "vllm-limits"]
+        assert item["data"] == {**before, "limits-before.yaml": NEW_LIMITS}
+        await taken_back(found, WriteLimits(), WriteLimits(back=True))
+        former = {"limits-before.yaml": OLD_LIMITS} if before else {}
+        assert item["data"] == {"limits.yaml": NEW_LIMITS, **former}
+        assert item["metadata"]["labels"]["barostat.dev/incident"] == "i1"
+
+    on_a_little_kubernetes(go)
+
+
+def test_limits_that_somebody_has_changed_since_are_left_alone() -> None:
+    async def go(found: Scene) -> None:
+        await written(found, found.plan(), NEW_LIMITS, WriteLimits())
+        data = found.kube.objects["configmaps", "vllm-limits"]["data"]
+        data["limits.yaml"] = OLD_LIMITS
+        with pytest.raises(Denied, match="is not as i1 has left it: somebody changed the limits"):
+            await taken_back(found, WriteLimits())
+        assert data == {"limits.yaml": OLD_LIMITS}
 
     on_a_little_kubernetes(go)

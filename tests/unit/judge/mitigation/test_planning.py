@@ -406,6 +406,16 @@ def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_a
     assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
 
 
+def test_limits_are_taken_back_where_they_were_written() -> None:
+    done = planned(scene(), lever="edge-output-cap=300").plan
+    assert done.strategy == "edge-only"
+    found = rollback_plan(scene("healthy-busy"), done, Wish("vllm-2", sustained_s=30.0))
+    assert not isinstance(found, NoRemedy), found
+    assert (found.strategy, found.change.former, found.change.value) == ("edge-only", "300", None)
+    assert lint(found) == ()
+    assert refusals(facts(scene("healthy-busy"), found, (), RemedyLimits()), found) == ()
+
+
 def test_what_was_worse_is_not_tried_again_by_itself() -> None:
     seen, first = scene(), chosen_by_the_twin().plan
     worse = State(first, phase="RolledBack", verified="worse", why="worse: preemptions_per_s 2")

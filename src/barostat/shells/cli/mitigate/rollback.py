@@ -101,6 +101,8 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
         standing = latest(states)
         other = f"; in force is {standing.plan.id} ({standing.plan.change})" if standing is not None else ""
         return _nothing(f"{state.plan.id} changed nothing that is still there ({state.phase}){other}", json_form=json_form)
+    if not state.plan.lasts:
+        return _nothing(f"{state.plan.id} changed nothing that is still there: {state.plan.done_sentence}", json_form=json_form)
     if (after := taken_back_by(states, state.plan.id)) is not None:
         return _nothing(f"{state.plan.id} was taken back already, by {after.plan.id}", json_form=json_form)
     print_progress(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")

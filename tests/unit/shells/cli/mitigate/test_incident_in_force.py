@@ -10,10 +10,11 @@ from tests.support.little_kubernetes import NAMESPACE
 from tests.support.owned_workload import Owned
 from tests.support.remedy_runs import Scene, on_a_little_kubernetes
 
+from barostat.core.change import ConfigChange
 from barostat.core.errors import InputError
 from barostat.io.mitigation.campaign import Campaign
 from barostat.io.mitigation.store import Store
-from barostat.remedy.plan import ROLLBACK, taking_back
+from barostat.remedy.plan import ROLLBACK, GatewayRef, LiveEdge, taking_back
 from barostat.remedy.program import Phase
 from barostat.remedy.state import State, WriteRecord
 from barostat.shells.cli.mitigate.incident import go_on
@@ -101,3 +102,15 @@ def test_what_is_in_force_is_not_aborted(capsys: pytest.CaptureFixture[str]) -> 
 
     on_a_little_kubernetes(go)
     assert "barostat rollback a -n x" in capsys.readouterr().out
+
+
+def test_a_limit_that_was_only_held_is_not_taken_back_again(capsys: pytest.CaptureFixture[str]) -> None:
+    async def go(found: Scene) -> None:
+        made = await campaign(found)
+        limit = ConfigChange("limits", "request.maxOutputTokens", None, "300")
+        plan = found.plan("edge-live", change=limit, edge=LiveEdge((GatewayRef("URL", "http://gateway:8081"),)))
+        await Store(made.cluster, NAMESPACE).write(WriteRecord("k", 1, State(plan, "Done", revision=1)), "")
+        assert await take_back(made, words("i1")) == 0
+
+    on_a_little_kubernetes(go)
+    assert "i1 changed nothing that is still there: request.maxOutputTokens: absent -> 300 was held" in capsys.readouterr().out
