@@ -13,6 +13,7 @@ from barostat.io.mitigation.pod_looks import named, requests_cut, resolved
 from barostat.io.mitigation.target_reader import Denied, is_going, is_ready
 from barostat.platform.objects import condition, count, mapping, name_of, objects, text
 from barostat.platform.pod_status import unschedulable
+from barostat.platform.pods import engine_container
 from barostat.remedy.acts import AwaitSpare, Conflict, CreateSpare, DeleteSpare, Done, Failed, Lost, PodRef, Refused
 from barostat.remedy.annotations import INCIDENT, MANAGED, SPARE, STEP
 from barostat.remedy.plan import RemedyPlan
@@ -21,6 +22,8 @@ from barostat.remedy.state import Do
 UNSCHEDULABLE_S = 60.0
 """A spare that no node takes for so long does not get one in time."""
 MOST_RESTARTS = 2
+LAST_LOOK_S = 5.0
+"""So long before a spare is not waited for any longer it is looked at what else of it does not run."""
 _NO_IMAGE = (
     "ErrImagePull",
     "ImagePullBackOff",
@@ -84,7 +87,8 @@ async def await_spare(ground: ActContext, do: Do, act: AwaitSpare) -> Done:
     """AwaitSpare: waits for a Ready pod whose engine holds the new value. Errors: Denied, Failed where it will not come."""
     waiting_since = ground.clock.now()
     while True:
-        await ground.checked_home(do)
+        container = engine_container(mapping(await ground.checked_home(do), "spec", "template"))
+        engine = container.name if container is not None else ""
         pods = [pod for pod in await pods_of_spare(ground, act.index) if not is_going(pod)]
         for pod in pods:
             if is_ready(pod):
@@ -93,9 +97,13 @@ async def await_spare(ground: ActContext, do: Do, act: AwaitSpare) -> Done:
                 return Done(PodRef(name_of(pod), text(pod, "metadata", "uid")), _said(ground))
             if (why := _no_image(pod)) is not None:
                 raise Denied(Failed(why))
-            if (why := _ends(pod)) is not None:
+            if (why := _ends(pod, "containerStatuses", engine)) is not None:
                 told = await named(ground, pod)
                 raise Denied(Failed(f"{why}: {told}" if told else why, by_change=True))
+            if (why := _ends(pod, "initContainerStatuses")) is not None:
+                raise Denied(Failed(why))
+            if ground.clock.now() > do.until - LAST_LOOK_S and (why := _ends(pod, "containerStatuses")) is not None:
+                raise Denied(Failed(why))  # a companion may end until the engine is there
             if not unschedulable(pod):
                 waiting_since = ground.clock.now()
             elif ground.clock.now() - waiting_since > UNSCHEDULABLE_S:
@@ -138,21 +146,23 @@ def _carries(pod: Object, labels: dict[str, str]) -> bool:
 
 
 def _no_image(pod: Object) -> str | None:
-    """Why its container cannot be made."""
-    for status in objects(pod, "status", "containerStatuses"):
+    """Why one of its containers cannot be made."""
+    for status in (*objects(pod, "status", "initContainerStatuses"), *objects(pod, "status", "containerStatuses")):
         waits = text(status, "state", "waiting", "reason")
         if waits in _NO_IMAGE:
             return f"{name_of(pod)}: {waits} {text(status, 'state', 'waiting', 'message')[:200]}".strip()
     return None
 
 
-def _ends(pod: Object) -> str | None:
-    """How a container of it ended again and again."""
-    for status in objects(pod, "status", "containerStatuses"):
+def _ends(pod: Object, statuses: str, container: str = "") -> str | None:
+    """How that container of it ended again and again; without a name, any of these."""
+    for status in objects(pod, "status", statuses):
         looping = text(status, "state", "waiting", "reason") == "CrashLoopBackOff"
-        if looping and (count(status, "restartCount") or 0) >= MOST_RESTARTS:
+        name = text(status, "name")
+        if looping and (count(status, "restartCount") or 0) >= MOST_RESTARTS and container in ("", name):
             ended = mapping(status, "lastState", "terminated")
-            return f"{name_of(pod)} ends again and again ({text(ended, 'reason')}, exit code {count(ended, 'exitCode')})"
+            which = "" if container else f", container {name},"
+            return f"{name_of(pod)}{which} ends again and again ({text(ended, 'reason')}, exit code {count(ended, 'exitCode')})"
     return None
 
 

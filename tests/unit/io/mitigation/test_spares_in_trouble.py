@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Mapping
+
 import pytest
-from tests.support.little_kubernetes import NEW
+from tests.support.little_kubernetes import NEW, Object
 from tests.support.remedy_runs import Scene, on_a_little_kubernetes
 
 from barostat.remedy.plan import Strategy
@@ -21,5 +25,67 @@ def test_a_replica_that_was_evicted_is_not_among_those_that_are_replaced(strateg
         assert (state.phase, found.value) == ("Done", NEW), found.told
         assert [pod for pod in found.kube.all("pods") if pod["status"]["phase"] == "Failed"] == [evicted]
         assert not [line for line in found.api.writes if line.endswith("-evicted")]
+
+    on_a_little_kubernetes(go)
+
+
+LOOPS: Object = {
+    "restartCount": 3,
+    "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+    "lastState": {"terminated": {"reason": "Error", "exitCode": 1}},
+}
+
+
+def starting_with(found: Scene, statuses: Mapping[str, list[Object]], for_s: float) -> None:
+    """Pods of spares have these statuses for so long, and are Ready then."""
+    ready = found.kube._ready
+
+    def later(pod: Object) -> None:
+        if "barostat.dev/spare" not in pod["metadata"]["labels"]:
+            ready(pod)
+            return
+        pod["status"] |= {"phase": "Pending", **statuses}
+        found.kube.touch(pod)
+        asyncio.get_running_loop().call_later(for_s, ready, pod)
+
+    found.kube._ready = later  # type: ignore[method-assign]
+
+
+def test_a_companion_that_ends_until_the_engine_is_there_is_not_the_changes_doing() -> None:
+    async def go(found: Scene) -> None:
+        starting_with(found, {"containerStatuses": [{"name": "exporter", **LOOPS}]}, 120.0)
+        state = await found.run(State(found.plan()))
+        assert state is not None
+        assert (state.phase, state.verified, found.value) == ("Done", "better", NEW), found.told
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "verified", "why", "within_s"),
+    [
+        ({"containerStatuses": [{"name": "vllm", **LOOPS}]}, "worse", "ends again and again (Error, exit code 1)", 60.0),
+        ({"containerStatuses": [{"name": "exporter", **LOOPS}]}, None, ", container exporter, ends again and again", 960.0),
+        ({"initContainerStatuses": [{"name": "model", **LOOPS}]}, None, ", container model, ends again and again", 60.0),
+        (
+            {"initContainerStatuses": [{"name": "model", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}}]},
+            None,
+            "ImagePullBackOff no such tag",
+            60.0,
+        ),
+    ],
+)
+def test_what_keeps_a_spare_from_starting_is_told_soon_and_the_change_is_blamed_for_its_own_engine_alone(
+    statuses: Mapping[str, list[Object]], verified: str | None, why: str, within_s: float
+) -> None:
+    async def go(found: Scene) -> None:
+        starting_with(found, statuses, 5000.0)
+        began = time.monotonic()
+        state = await found.run(State(found.plan()))
+        assert state is not None
+        assert (state.phase, state.verified) == ("RolledBack", verified), found.told
+        assert why in state.why
+        assert time.monotonic() - began < within_s
+        assert (found.kube.broken, await found.left()) == ([], [])
 
     on_a_little_kubernetes(go)
