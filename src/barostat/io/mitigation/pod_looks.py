@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from barostat.catalog.vllm_flags import canonical_name
 from barostat.core.window import Window
+from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.metrics import signals as metrics
 from barostat.io.engine_http.http import Answer
 from barostat.io.kubernetes.client.cluster import Object
@@ -20,6 +21,8 @@ from barostat.platform.objects import name_of
 from barostat.remedy.acts import Lost
 
 ASK_S = 8.0
+BY_ITSELF = -1
+"""What `auto` of a length reads as: the engine finds a number of its own."""
 UNDER_WAY = ("vllm:num_requests_running", "vllm:num_requests_waiting")
 
 
@@ -86,6 +89,8 @@ async def resolved(ground: ActContext, pod: Object) -> str | None:
         return f"{change.name} is still {found.value}" if given and found is not None else None
     if found is None:
         return f"{change.name} is not among what it resolved"
+    if read_value(canonical_name(change.name), change.value) == BY_ITSELF:
+        return None
     return None if _same(str(found.value), change.value) else f"{change.name} is {found.value} ({found.source})"
 
 

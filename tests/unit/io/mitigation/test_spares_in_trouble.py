@@ -8,8 +8,13 @@ from collections.abc import Mapping
 
 import pytest
 from tests.support.little_kubernetes import NEW, Object
-from tests.support.remedy_runs import Scene, on_a_little_kubernetes
+from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
+from barostat.core.change import ConfigChange
+from barostat.io.clock import SteadyClock
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.mitigation.act_context import ActContext
+from barostat.io.mitigation.pod_looks import resolved
 from barostat.remedy.plan import Strategy
 from barostat.remedy.state import State
 
@@ -87,5 +92,23 @@ def test_what_keeps_a_spare_from_starting_is_told_soon_and_the_change_is_blamed_
         assert why in state.why
         assert time.monotonic() - began < within_s
         assert (found.kube.broken, await found.left()) == ([], [])
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize(
+    "log", ["", "INFO 07-01 10:00:00 [kv_cache_utils.py:1] Auto-fit max_model_len: reduced from 40960 to 8192 to fit\n"]
+)
+@pytest.mark.parametrize("value", ["auto", "-1"])
+def test_a_length_that_the_engine_finds_by_itself_is_taken_whatever_it_is(value: str, log: str) -> None:
+    async def go(found: Scene) -> None:
+        (pod,) = found.kube.all("pods")
+        pod["spec"]["containers"][0]["args"] += ["--max-model-len", value]
+        answer = found.api.answer
+        found.api.answer = lambda *asked: (200, log) if "/log" in asked[1] else answer(*asked)  # type: ignore[method-assign]
+        plan = found.plan(change=ConfigChange("argument", "--max-model-len", None, value))
+        assert await resolved(ActContext(by(Cluster(ACCESS), found.api), plan, SteadyClock()), pod) is None
+        other = found.plan(change=ConfigChange("argument", "--max-model-len", None, "4096"))
+        assert "max-model-len is" in str(await resolved(ActContext(by(Cluster(ACCESS), found.api), other, SteadyClock()), pod))
 
     on_a_little_kubernetes(go)
