@@ -17,6 +17,8 @@ _SECRET = re.compile(r"api[-_]?key|passw(?:or)?d|secret|credential|(?:^|[-_])tok
 _SHOWN_PREFIXES = ("VLLM_", "NCCL_", "CUDA_", "OMP_")
 _SHOWN_NAMES = {"HF_HUB_OFFLINE"}
 _SHORT = {"-tp": "--tensor-parallel-size", "-pp": "--pipeline-parallel-size", "-dp": "--data-parallel-size", "-q": "--quantization"}
+SHOWN_CHARS = 120
+HIDDEN = "(hidden)"
 _NEGATIVE_NUMBER = re.compile(r"^-\d")
 
 
@@ -63,8 +65,8 @@ def _words(args: Sequence[str]) -> list[str]:
 def shown(name: str, value: str) -> str:
     """The value as a person may see it: hidden where its name says that it is a secret, cut where it is long."""
     if _SECRET.search(name):
-        return "(hidden)"
-    return value if len(value) <= 120 else value[:117] + "..."
+        return HIDDEN
+    return value if len(value) <= SHOWN_CHARS else value[: SHOWN_CHARS - 3] + "..."
 
 
 def changes(before: Object, after: Object) -> tuple[str, ...]:

@@ -29,9 +29,10 @@ from barostat.platform.mounted import config_map_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
 from barostat.platform.pod_environment import with_references
 from barostat.platform.pods import engine_container
-from barostat.platform.template_diff import shown
+from barostat.platform.template_diff import HIDDEN, SHOWN_CHARS, shown
 
 TEMPLATE = "/spec/template"
+FROM_REFERENCE = "(from a reference)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
         strategic: Mapping[str, Any] = entry
     else:
         old = entries[index]
-        former = text(old, "value") if "valueFrom" not in old else "(from a reference)"
+        former = text(old, "value") if "valueFrom" not in old else FROM_REFERENCE
         if value is not None and former == _text(value):
             return NotChanged(f"{name} is {former} already")
         test: Mapping[str, Any] = {"op": "test", "path": f"{path}/{index}", "value": dict(old)}
@@ -170,6 +171,15 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
     patch = ObjectPatch("Template", container, tuple(operations), _strategic(container, {"env": [strategic]}))
     change = ConfigChange("environment", name, _shown(name, former), _shown(name, _text(value)))
     return Surgery(change, f"env of container {container}", edited, patch, (f"containers[{container}].env", *lines))
+
+
+def is_former_whole(change: ConfigChange) -> bool:
+    """False where what a variable was before cannot be written again from the change: it came from elsewhere, or is shown in part."""
+    former = change.former
+    if change.kind != "environment" or former is None:
+        return True
+    cut = former.endswith("...") and len(former) == SHOWN_CHARS
+    return former not in (FROM_REFERENCE, HIDDEN) and not cut
 
 
 def _in_config_file(

@@ -18,7 +18,7 @@ from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, Serving
 from barostat.core.window import Window
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.manifest_edit.config_change import asked_for, change_of, changed_template, digest
-from barostat.judge.manifest_edit.flag_surgery import NotChanged
+from barostat.judge.manifest_edit.flag_surgery import NotChanged, is_former_whole
 from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
 from barostat.judge.mitigation.forecast import TRIED, best
 from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
@@ -351,6 +351,8 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
     change = done.change.reversed()
     if change.kind == "replicas":
         return NoRemedy(f"scale {done.target} back to {change.value} once the load is gone: kubectl scale")
+    if not is_former_whole(done.change):
+        return NoRemedy(f"what {change.name} was before is not in the record ({change.value}): put it back where the workload is kept")
     made = _template(seen, change) if change.kind != "limits" else None
     if isinstance(made, NotChanged):
         return NoRemedy(made.why)

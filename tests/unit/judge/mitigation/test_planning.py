@@ -406,6 +406,32 @@ def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_a
     assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
 
 
+@pytest.mark.parametrize(
+    ("entry", "taken_back"),
+    [
+        ({"value": "4"}, True),
+        ({"value": ""}, True),
+        ({"value": "a" * 119}, True),
+        ({"value": "a" * 121}, False),
+        ({"valueFrom": {"configMapKeyRef": {"name": "chat", "key": "space"}}}, False),
+    ],
+)
+def test_a_variable_is_taken_back_only_to_what_it_was(entry: dict[str, Any], taken_back: bool) -> None:
+    """What a person is shown of it would else be written as its value."""
+    seen = scene()
+    container = seen.home["spec"]["template"]["spec"]["containers"][0]
+    container["env"] = [{"name": "VLLM_CPU_KVCACHE_SPACE", **entry}]
+    done = planned(seen, lever="VLLM_CPU_KVCACHE_SPACE=8").plan
+    container["env"] = [{"name": "VLLM_CPU_KVCACHE_SPACE", "value": "8"}]
+    found = rollback_plan(seen, done, Wish("vllm-2"))
+    if taken_back:
+        assert not isinstance(found, NoRemedy), found
+        assert found.change.value == entry["value"]
+    else:
+        assert isinstance(found, NoRemedy)
+        assert "what VLLM_CPU_KVCACHE_SPACE was before is not in the record" in found.why
+
+
 def test_limits_are_taken_back_where_they_were_written() -> None:
     done = planned(scene(), lever="edge-output-cap=300").plan
     assert done.strategy == "edge-only"
