@@ -20,11 +20,9 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
+from barostat.symptoms._server_errors import HARM_RATIO, own_error_ratio
 
 NEEDS_ANY = ("gateway_5xx_ratio", "gateway_timeout_ratio", "errors_in_window")
-HARM_RATIO = 0.01
-"""One in a hundred: below it there are always a few."""
-FEW = 3
 
 
 def judge(window: Window) -> Verdict:
@@ -38,11 +36,8 @@ def judge(window: Window) -> Verdict:
         said.append(f"{timed_out.last:.1%} time out or are given up")
     if said:
         return Present(" and ".join(said) + ", at the gateway", evidence, 0.95)
-    finished = window.fresh("finished_in_window")
-    if errors is not None and errors.last > 0:
-        enough = errors.last >= FEW and (finished is None or errors.last >= HARM_RATIO * (finished.last + errors.last))
-        if enough:
-            return Present(f"the engine answered 5xx {errors.last:.0f} times in this window", evidence, 0.85)
+    if errors is not None and own_error_ratio(window) > 0:
+        return Present(f"the engine answered 5xx {errors.last:.0f} times in this window", evidence, 0.85)
     return Absent("hardly any request fails", evidence)
 
 

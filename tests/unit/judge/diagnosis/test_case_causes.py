@@ -90,6 +90,38 @@ def test_the_picture_names_the_cause(present: str, absent: str, expected: str) -
     assert named(case(present, absent)) == expected
 
 
+def at_the_edge(present: str, **values: float) -> Case:
+    """A case with what the gateway and the engine's own server counted."""
+    made = [signal(name, [(0.0, value)], "test") for name, value in values.items()]
+    verdicts: dict[str, Verdict] = {name: Present(f"{name} seen", ()) for name in present.split()}
+    return Case(Window("r", 0.0, {item.name: item for item in made if item is not None}), verdicts)
+
+
+@pytest.mark.parametrize(
+    ("values", "claims"),
+    [
+        ({"errors_in_window": 40, "finished_in_window": 400}, False),
+        ({"errors_in_window": 40, "finished_in_window": 400, "gateway_5xx_ratio": 0.1}, False),
+        ({"errors_in_window": 0, "finished_in_window": 400, "gateway_5xx_ratio": 0.1}, True),
+        ({"errors_in_window": 8, "finished_in_window": 400, "gateway_5xx_ratio": 0.3}, True),
+        ({"errors_in_window": 40, "finished_in_window": 400, "gateway_timeout_ratio": 0.1}, True),
+    ],
+)
+def test_5xx_of_the_engines_own_server_are_not_the_gateways(values: dict[str, float], claims: bool) -> None:
+    judged = BY_NAME["network-or-gateway"].judge(at_the_edge("timeouts-and-5xx engine-busy", **values))
+    assert isinstance(judged, Claim) is claims
+    if isinstance(judged, Cleared):
+        assert judged.because == "the errors are the engine's own: timeouts-and-5xx seen"
+
+
+def test_an_edge_that_fails_before_an_engine_nobody_saw_is_not_ruled_out() -> None:
+    judged = BY_NAME["network-or-gateway"].judge(at_the_edge("timeouts-and-5xx endpoint-silent", gateway_5xx_ratio=0.5))
+    assert isinstance(judged, Open)
+    reasons = BY_NAME["network-or-gateway"].judge(at_the_edge("timeouts-and-5xx slots-full", gateway_5xx_ratio=0.5))
+    assert isinstance(reasons, Cleared)
+    assert reasons.because.endswith("slots-full seen")
+
+
 def test_unknown_still_says_what_is_plain() -> None:
     seen = case("engine-died unclassified-error")
     diagnosis, rests_on = choose({cause.name: (cause.rank, cause.judge(seen)) for cause in causes()}, seen)

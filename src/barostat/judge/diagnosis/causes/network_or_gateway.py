@@ -7,7 +7,7 @@ Impact: timeouts, 502, 503 and 504 at the edge, connection resets, retries that 
 Evidence: the gateway's latency is far above the engine's end-to-end latency; 5xx at the edge with an engine that answers quickly or
 sees no traffic.
 
-Not evidence: 503 that the engine itself sends (its queue limits), timeouts while the engine's queue is long.
+Not evidence: 5xx that the engine's own server counts (503 of its queue limits too), timeouts while the engine's queue is long.
 
 Mitigation: look at the gateway's upstream time-outs, connection limits and routing; do not touch the engine.
 
@@ -17,6 +17,7 @@ Source: the diagnostics page of the playbook; vLLM 0.32.0 e2e_request_latency_se
 from __future__ import annotations
 
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+from barostat.symptoms._server_errors import made_at_the_gateway
 
 ENGINE_IS_THE_REASON = (
     "preemption-heavy",
@@ -32,8 +33,15 @@ ENGINE_IS_THE_REASON = (
 
 def judge(case: Case) -> Judgement:
     """Claim where the edge is slow or failing and the engine is neither."""
-    outside = case.present("latency-outside-engine", "timeouts-and-5xx")
-    if outside and not case.present(*ENGINE_IS_THE_REASON) and case.present("engine-busy", "engine-idle"):
+    failing = case.present("timeouts-and-5xx")
+    outside = (*case.present("latency-outside-engine"), *(failing if made_at_the_gateway(case.window) else ()))
+    if failing and not outside:
+        return Cleared(f"the errors are the engine's own: {case.because(*failing)}")
+    if outside and (reasons := case.present(*ENGINE_IS_THE_REASON)):
+        return Cleared(f"errors at the edge have a reason in the engine: {case.because(reasons[0])}")
+    if outside and not case.present("engine-busy", "engine-idle"):
+        return Open("the edge is slow or failing, and whether the engine works was not seen", case.missing("engine-busy", "engine-idle"))
+    if outside:
         sure = 0.9 if "latency-outside-engine" in outside else 0.6
         return Claim(
             confidence=case.confidence(*outside) * sure,
@@ -41,8 +49,6 @@ def judge(case: Case) -> Judgement:
             summary=f"The engine is not what is slow: {case.because(outside[0])}.",
             rests_on=outside,
         )
-    if outside:
-        return Cleared(f"errors at the edge have a reason in the engine: {case.because(*case.present(*ENGINE_IS_THE_REASON)[:1])}")
     if case.absent("latency-outside-engine"):
         return Cleared(case.because("latency-outside-engine"))
     return Open("no access log of a gateway was given", case.missing("latency-outside-engine"))
