@@ -19,6 +19,7 @@ from barostat.gpus import read as read_gpu
 from barostat.judge.evidence.expected_work import with_expected_work
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.platform import host, kubernetes
+from barostat.platform.events import RECENT_S
 from barostat.platform.gateway_page import gateway_signals
 from barostat.platform.objects import name_of, text
 from barostat.platform.pods import engine_container, find_pod, image_version
@@ -39,8 +40,11 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
     by_metrics = digest.signals
     vllm = [exposition for _, exposition, _ in expositions if exposition.is_vllm]
     log, previous_log = _logs(replica, answers=bool(vllm))
+    works = bool(vllm) or (log is not None and bool(log.ready or log.stats))
     by_log = log.signals(at) if log is not None else {}
     before = previous_log.signals(at, previous=True) if previous_log is not None else {}
+    if works:
+        by_log, before = _not_outlived(by_log, at), _not_outlived(before, at)
     pod = find_pod(recording.kubernetes, replica.name)
     version = _version(replica, log, image_version(pod))
     problems += _version_problems(replica, version, log)
@@ -103,6 +107,14 @@ def _logs(replica: ReplicaRecording, *, answers: bool) -> tuple[LogDigest | None
     if undecided and before is not None and _failed(before) and not (before.ready or before.stats):
         return before, before
     return log, before
+
+
+def _not_outlived(made: Mapping[str, list[Signal]], at: float) -> dict[str, list[Signal]]:
+    """The signals without those of a life before that ended long ago: as a pod's status tells an old restart and does not count it."""
+    return {
+        engine: [one for one in found if not (one.name.startswith("previous_log_") and at - one.at > RECENT_S)]
+        for engine, found in made.items()
+    }
 
 
 def _failed(log: LogDigest) -> bool:

@@ -44,6 +44,37 @@ def test_a_start_that_got_further_than_the_one_before_is_judged_by_itself() -> N
     assert other.cause == "kv-pool-too-small"
 
 
+DIED = (
+    "2026-11-{}T{}:00.000000000Z ERROR 11-21 08:00:00 [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+)
+
+
+@pytest.mark.parametrize(
+    ("died", "answers", "cause"),
+    [
+        (("21", "08:30"), True, "gpu-oom"),
+        (("18", "08:30"), True, "healthy-idle"),
+        (("18", "08:30"), False, "gpu-oom"),
+    ],
+)
+def test_what_ended_a_life_days_ago_is_not_what_is_wrong_with_an_engine_that_works_since(
+    died: tuple[str, str], answers: bool, cause: str
+) -> None:
+    day, clock = died
+    scrapes = (Scrape(AT - 5, CARRIES_ON, "x"), Scrape(AT, CARRIES_ON, "x")) if answers else ()
+    found = report(scrapes=scrapes, previous_log=log(DIED.format(day, clock)))
+    assert found.diagnosis.cause == cause
+
+
+def test_a_life_long_before_in_the_same_log_is_outlived_too() -> None:
+    lines = [f"2026-11-18T08:0{minute}:00Z {line}" for minute, line in enumerate((BANNER, CORE, READY))]
+    later = [f"2026-11-18T09:0{minute}:00Z {line}" for minute, line in enumerate((BANNER, CORE, READY))]
+    whole = log(*lines, DIED.format("18", "08:30"), *later)
+    scrapes = (Scrape(AT - 5, CARRIES_ON, "x"), Scrape(AT, CARRIES_ON, "x"))
+    assert report(scrapes=scrapes, log=whole).diagnosis.cause == "healthy-idle"
+    assert report(log=log(*lines, DIED.format("18", "08:30"), *later[:2])).diagnosis.cause == "gpu-oom"
+
+
 def test_an_empty_log_rules_nothing_out() -> None:
     found = report(log=log())
     assert found.diagnosis.cause == "unknown"
