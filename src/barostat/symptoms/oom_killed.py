@@ -10,7 +10,7 @@ Evidence: the container's last state says OOMKilled; the kernel's OOM-killer lin
 memory monitor. Exit 137 with no reason known counts less: a probe that gave up ends in SIGKILL too.
 
 Not evidence: `CUDA out of memory` (see allocation-failures): it ends with a Python traceback and exit code 1. GPU
-memory near 90 %.
+memory near 90 %. A process that the kernel killed on the node while the engine answers and was not restarted.
 
 Mitigation: raise the pod's memory limit, or use less: KV offload size and pinned buffers, loading format, multimodal
 caches, /dev/shm (it counts against the limit), grammar caches. Not gpu_memory_utilization: it does not touch host
@@ -22,6 +22,7 @@ its configured size.
 
 from __future__ import annotations
 
+from barostat.core.signal import Signal
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
@@ -32,6 +33,19 @@ KERNEL = ("kernel_oom_kill",)
 CODES = ("pod_last_exit_code", "process_exit_code")
 KILLED = (137.0, -9.0)
 """128 + SIGKILL as a shell or a container reports it, and -SIGKILL as a parent process does."""
+LONG_AGO_S = 7200.0
+"""An engine that answers has long outlived what was killed before that."""
+
+
+def _another(window: Window, kill: Signal) -> str:
+    """Why what the kernel killed is not this engine, or empty where it may be."""
+    answers, restarts = window.fresh("scrape_ok"), window.fresh("pod_restarts")
+    if answers is None or answers.last < 1 or found(window, ("log_engine_dead",)):
+        return ""
+    if restarts is not None:
+        return "and the engine answers and was not restarted: it was another process" if restarts.last <= 0 else ""
+    ago_s = window.at - kill.at
+    return f"{ago_s / 3600:.0f} hours ago, and the engine answers" if ago_s > LONG_AGO_S else ""
 
 
 def judge(window: Window) -> Verdict:
@@ -40,7 +54,9 @@ def judge(window: Window) -> Verdict:
     sure = found(window, SURE)
     if sure:
         return Present(told(sure[0].detail) or "killed for host memory, not GPU memory", evidence, 1.0)
-    if hits := found(window, KERNEL):
+    hits = found(window, KERNEL)
+    another = _another(window, hits[0]) if hits else ""
+    if hits and not another:
         detail = f": {told(hits[0].detail)}" if hits[0].detail else ""
         return Present(f"the kernel's OOM killer was at work on this node{detail}", evidence, 0.75)
     killed = [signal for signal in looked_at(window, CODES) if signal.last in KILLED]
@@ -51,6 +67,8 @@ def judge(window: Window) -> Verdict:
         return Absent("SIGKILL, and Kubernetes does not call it OOMKilled", evidence)
     if killed:
         return Present("killed with SIGKILL (exit 137): mostly host memory, but the reason is not known", evidence, 0.5)
+    if another:
+        return Absent(f"the kernel's OOM killer was at work on this node, {another}", evidence)
     return Absent("nothing says that the host's memory ran out", evidence)
 
 
