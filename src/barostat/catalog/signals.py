@@ -279,10 +279,11 @@ _ALL: list[SignalKind] = [
         log_swap_exhausted="no swap space left for preempted groups: the V0 engine aborts",
         log_start_unfinished="the log stops in the midst of a start, without an error (detail: its last line)",
         log_preemptions="preemptions that the statistics lines count within the window",
-        log_requests_rejected="requests refused because the queue limits were reached",
         log_fd_limit="the limit on open files could not be raised, or was reached",
         log_unclassified_error="the process ended with an error that no known line explains (detail: the last exception)",
     ),
+    # a queue that was full hours ago says nothing about now
+    *_kinds("count", STATUS_S, log_requests_rejected="requests refused because the queue limits were reached"),
     *_kinds(
         "count",
         LASTING_S,

@@ -75,6 +75,22 @@ def test_a_life_long_before_in_the_same_log_is_outlived_too() -> None:
     assert report(log=log(*lines, DIED.format("18", "08:30"), *later[:2])).diagnosis.cause == "gpu-oom"
 
 
+def busy(at: float, tokens: int) -> Scrape:
+    """A page of an engine that works, and whose server counts what it answers."""
+    labels = '{engine="0",model_name="m"}'
+    figures = {"num_requests_running": 4, "num_requests_waiting": 0, "kv_cache_usage_perc": 0.2, "generation_tokens_total": tokens}
+    page = "".join(f"vllm:{name}{labels} {value}\n" for name, value in figures.items())
+    return Scrape(at, f'{page}vllm:admission_rejections_total{{model_name="m",reason="max_num_queued_reqs"}} 7\n', "x")
+
+
+@pytest.mark.parametrize(("turned_away", "cause"), [("09:23", "unknown"), ("04:10", "healthy-busy")])
+def test_requests_turned_away_hours_ago_are_no_harm_of_now(turned_away: str, cause: str) -> None:
+    lines = [f"2026-11-21T03:0{minute}:00Z {line}" for minute, line in enumerate((BANNER, CORE, READY))]
+    full = f"2026-11-21T{turned_away}:00Z INFO 11-21 {turned_away}:00 [async_llm.py:1] Request queue full: 64 requests are queued"
+    scrapes = tuple(busy(AT - 5 * (3 - place), 1000 + 500 * place) for place in range(4))
+    assert report(scrapes=scrapes, log=log(*lines, full)).diagnosis.cause == cause
+
+
 def test_an_empty_log_rules_nothing_out() -> None:
     found = report(log=log())
     assert found.diagnosis.cause == "unknown"
