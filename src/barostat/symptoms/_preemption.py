@@ -64,9 +64,11 @@ def _span_s(window: Window) -> float:
 
 
 def _counted(window: Window) -> tuple[float, Signal, bool] | None:
+    # A log's statistics lines go back for hours, what finished is of half a minute: they count only where nothing counted this window.
+    names = ("preemptions_in_window" if window.fresh("preemptions_in_window") is not None else "log_preemptions", "log_preempted_v0")
     # V0's warnings count since the engine started: only where nothing was counted in this window do they tell anything about it.
     best: tuple[float, Signal, bool] | None = None
-    for name in ("preemptions_in_window", "log_preemptions", "log_preempted_v0"):
+    for name in names:
         signal = window.fresh(name)
         since_start = name == "log_preempted_v0"
         if signal is not None and (best is None or (signal.high > best[0] and not (since_start and best[0] > 0))):
