@@ -21,7 +21,7 @@ from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.platform import host, kubernetes
 from barostat.platform.events import RECENT_S
 from barostat.platform.gateway_page import gateway_signals
-from barostat.platform.objects import name_of, text
+from barostat.platform.objects import Object, name_of, text
 from barostat.platform.pods import engine_container, find_pod, image_version
 
 _NO_FAILURE = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
@@ -49,7 +49,7 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
     version = _version(replica, log, image_version(pod))
     problems += _version_problems(replica, version, log)
     settings: Mapping[str, ConfigValue] = metrics.settings(vllm[-1]) if vllm else {}
-    card = replica.gpu or _card_name(replica)
+    card = replica.gpu or _card_name(replica, _pod_name(pod, replica))
     resolved = vllm_config.resolve(
         args=replica.args,
         env=replica.env,
@@ -165,7 +165,7 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
     readings = []
     pod = find_pod(recording.kubernetes, replica.name) if recording.kubernetes else None
     for one in replica.gpu_texts:
-        output = read_gpu(one.kind, one.text, name_of(pod) if pod is not None else replica.name)
+        output = read_gpu(one.kind, one.text, _pod_name(pod, replica))
         problems += [f"{one.source}: {problem}" for problem in output.problems]
         if output.cards:
             readings.append((one.at, output.cards, one.source))
@@ -186,9 +186,14 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
     return [item for item in found if item is not None], problems
 
 
-def _card_name(replica: ReplicaRecording) -> str | None:
+def _pod_name(pod: Object | None, replica: ReplicaRecording) -> str:
+    """The pod's name as an exporter has it; where the pod was not read, the replica's without a namespace before and a port behind."""
+    return name_of(pod) if pod is not None else replica.name.rpartition("/")[2].partition(":")[0]
+
+
+def _card_name(replica: ReplicaRecording, pod_name: str) -> str | None:
     """The card as the vendor's tool or the exporter calls it, None where neither was read."""
-    seen = (card.name for one in replica.gpu_texts for card in read_gpu(one.kind, one.text, replica.name).cards)
+    seen = (card.name for one in replica.gpu_texts for card in read_gpu(one.kind, one.text, pod_name).cards)
     return next((name for name in seen if name), None)
 
 

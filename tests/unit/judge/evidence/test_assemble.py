@@ -138,3 +138,24 @@ def test_the_defaults_are_those_of_the_card_that_was_seen(
     value = window.config.get("max_num_seqs")
     assert value is not None
     assert (value.value, value.certain) == (seqs, certain)
+
+
+EXPORTED = """\
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",modelName="NVIDIA H100 80GB HBM3",namespace="inference",pod="vllm-0"} 73000
+DCGM_FI_DEV_FB_USED{gpu="1",UUID="GPU-b",modelName="NVIDIA L4",namespace="other",pod="other-0"} 10
+"""
+
+
+@pytest.mark.parametrize("name", ["vllm-0", "inference/vllm-0", "inference/vllm-0:8000"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_card_of_a_pod_is_found_however_its_replica_is_called(name: str, listed: bool) -> None:
+    pod = {"kind": "Pod", "metadata": {"name": "vllm-0", "namespace": "inference"}, "spec": {"containers": [{"name": "vllm"}]}}
+    replica = ReplicaRecording(name, version="0.32.0", args=("--model", "m"), gpu_texts=(GpuText(AT, "dcgm.prom", EXPORTED, "dcgm"),))
+    documents = {"pods": {"kind": "PodList", "items": [pod]}} if listed else {}
+    found, problems = windows(Recording("test", AT, (replica,), kubernetes=documents), replica)
+    (window,) = found.values()
+    assert not [problem for problem in problems if "no card" in problem]
+    assert window.signals["gpu_count"].last == 1
+    limit = window.config.get("max_num_seqs")
+    assert limit is not None
+    assert (limit.value, limit.certain) == (1024, True)
