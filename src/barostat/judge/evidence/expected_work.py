@@ -8,6 +8,7 @@ small part of that, its steps take longer than model, card and load explain.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from barostat.catalog.cards import find_card
@@ -22,17 +23,18 @@ from barostat.kv.read_architecture import read_architecture
 from barostat.kv.step_time.model import StepLoad, StepTimeModel
 
 _CHUNK_TOKENS = 2048.0
+_SLICE = re.compile(r"\bMIG\b", re.IGNORECASE)
 
 
 def with_expected_work(window: Window, card: str | None) -> Window:
     """The window with `expected_work_ratio` and its error, where model, card and rates are known; else as it is.
 
-    `card`: as the vendor's tool, the exporter or the user calls it.
+    `card`: as the vendor's tool, the exporter or the user calls it. Of a slice (MIG) nothing is expected: known figures are of whole cards.
     """
     generated, prompts, running = (
         window.fresh(name) for name in ("generation_tokens_per_s", "prompt_tokens_per_s", "running_requests")
     )  # fmt: skip
-    if generated is None or prompts is None or running is None:
+    if generated is None or prompts is None or running is None or (card is not None and _SLICE.search(card)):
         return window
     made = _planned(window, card)
     if made is None or (model := steps_of_plan(made)) is None or (doubt := doubt_of_plan(made)) is None:

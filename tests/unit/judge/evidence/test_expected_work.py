@@ -63,7 +63,9 @@ def test_work_grows_with_each_rate() -> None:
     assert idle < tokens
 
 
-@pytest.mark.parametrize(("gpu", "version"), [(None, "0.19.0"), ("H100", None), ("an abacus", "0.19.0")])
+@pytest.mark.parametrize(
+    ("gpu", "version"), [(None, "0.19.0"), ("H100", None), ("an abacus", "0.19.0"), ("NVIDIA H100 80GB HBM3 MIG 2", "0.19.0")]
+)
 def test_nothing_is_expected_of_what_is_not_known(gpu: str | None, version: str | None) -> None:
     assert expected(400, 20, 8, 0, gpu=gpu, version=version) is None
 
