@@ -12,10 +12,14 @@ from barostat.core.window import Window
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a cause may look at. Names are symptom names; a name that was never judged counts as Unknown."""
+    """What a cause may look at. Names are symptom names; a name that was never judged counts as Unknown.
+
+    `elsewhere`: another replica behind the same gateway that is sick by itself, and with what; empty where none is known.
+    """
 
     window: Window
     verdicts: Mapping[str, Verdict]
+    elsewhere: str = ""
 
     def verdict(self, name: str) -> Verdict:
         """The symptom's verdict."""

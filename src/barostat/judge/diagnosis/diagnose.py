@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from barostat.core.diagnosis import (
+    NOTHING_WRONG,
     CauseName,
     Diagnosis,
     Forecast,
@@ -70,6 +71,14 @@ def examine(recording: Recording) -> Examination:
     """The report and the windows that it was judged from, each made once."""
     made = {replica.name: windows(recording, replica) for replica in recording.replicas}
     judged = [_replica(recording, replica, *made[replica.name]) for replica in recording.replicas]
+    if elsewhere := _sick(report for report, _ in judged):
+        # A gateway's figures are of all replicas: once one of them explains them, they blame nothing before the others.
+        judged = [
+            _replica(recording, replica, *made[replica.name], elsewhere)
+            if report.diagnosis.cause == "network-or-gateway"
+            else (report, shown)
+            for replica, (report, shown) in zip(recording.replicas, judged, strict=True)
+        ]
     replicas = tuple(report for report, _ in judged)
     report = Report(
         at=recording.at,
@@ -83,11 +92,25 @@ def examine(recording: Recording) -> Examination:
     return Examination(told, {name: by_engine for name, (by_engine, _) in made.items()}, shown)
 
 
+def _sick(reports: Iterable[ReplicaReport]) -> str:
+    """The replica that is worst off by itself, with its cause; empty where none is."""
+    ill = [
+        report
+        for report in reports
+        if report.diagnosis.severity == "critical"
+        or (report.diagnosis.severity == "warning" and report.diagnosis.cause not in ("network-or-gateway", *NOTHING_WRONG))
+    ]
+    worst = max(ill, key=lambda report: badness(report.diagnosis), default=None)
+    if worst is None:
+        return ""
+    return f"{worst.name} ({'not well, cause unknown' if worst.diagnosis.cause == 'unknown' else worst.diagnosis.cause})"
+
+
 def _replica(
-    recording: Recording, replica: ReplicaRecording, by_engine: Mapping[str, Window], problems: tuple[str, ...]
+    recording: Recording, replica: ReplicaRecording, by_engine: Mapping[str, Window], problems: tuple[str, ...], elsewhere: str = ""
 ) -> tuple[ReplicaReport, Window]:
-    """The replica's report and its window: those of its worst engine, where it has several."""
-    reports = [(engine, judge_window(window)) for engine, window in by_engine.items()]
+    """The replica's report and its window: those of its worst engine, where it has several. `elsewhere`: as in a Case."""
+    reports = [(engine, judge_window(window, elsewhere)) for engine, window in by_engine.items()]
     engine, worst = max(reports, key=lambda entry: badness(entry[1].diagnosis))
     same = [name for name, report in reports if report.diagnosis.cause == worst.diagnosis.cause]
     summary = worst.diagnosis.summary
@@ -105,10 +128,10 @@ def _replica(
     return report, by_engine[engine]
 
 
-def judge_window(window: Window) -> ReplicaReport:
-    """The report on one engine's window."""
+def judge_window(window: Window, elsewhere: str = "") -> ReplicaReport:
+    """The report on one engine's window. `elsewhere`: as in a Case."""
     verdicts = judge_all(symptoms(), window)
-    case = Case(window, verdicts)
+    case = Case(window, verdicts, elsewhere)
     judged = {cause.name: (cause.rank, cause.judge(case)) for cause in causes()}
     diagnosis, rests_on = choose(judged, case)
     coming = forecast(window)

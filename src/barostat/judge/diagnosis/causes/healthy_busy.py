@@ -16,6 +16,7 @@ Source: vLLM 0.32.0 BlockPool.get_usage; inference-sim issue 963.
 from __future__ import annotations
 
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+from barostat.symptoms._server_errors import own_error_ratio
 
 HARM = (
     "preemption-heavy",
@@ -44,10 +45,15 @@ def _queue_begins(case: Case) -> bool:
     return usage.last >= FULL_RATIO and waiting.last > 0
 
 
+def _of_another(case: Case) -> bool:
+    """True if what clients get is seen at the gateway alone, and another replica behind it explains that."""
+    return bool(case.elsewhere) and own_error_ratio(case.window) <= 0
+
+
 def judge(case: Case) -> Judgement:
     """Claim where work flows and no harm is Present."""
     if case.present("engine-busy"):
-        if harm := case.present(*HARM):
+        if harm := [name for name in case.present(*HARM) if not (name == "timeouts-and-5xx" and _of_another(case))]:
             return Cleared(case.because(harm[0]))
         if case.window.fresh("waiting_requests") is None:
             return Open("requests run, but the queue was not measured", ("waiting_requests",))

@@ -7,7 +7,8 @@ Impact: timeouts, 502, 503 and 504 at the edge, connection resets, retries that 
 Evidence: the gateway's latency is far above the engine's end-to-end latency; 5xx at the edge with an engine that answers quickly or
 sees no traffic.
 
-Not evidence: 5xx that the engine's own server counts (503 of its queue limits too), timeouts while the engine's queue is long.
+Not evidence: 5xx that the engine's own server counts (503 of its queue limits too), timeouts while the engine's queue is long. Errors and
+a tail that another replica behind the same gateway explains: the gateway's figures are of all of them.
 
 Mitigation: look at the gateway's upstream time-outs, connection limits and routing; do not touch the engine.
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
 from barostat.symptoms._server_errors import made_at_the_gateway
+from barostat.symptoms.latency_outside_engine import UPSTREAM_SHARE_RATIO
 
 ENGINE_IS_THE_REASON = (
     "preemption-heavy",
@@ -39,6 +41,8 @@ def judge(case: Case) -> Judgement:
         return Cleared(f"the errors are the engine's own: {case.because(*failing)}")
     if outside and (reasons := case.present(*ENGINE_IS_THE_REASON)):
         return Cleared(f"errors at the edge have a reason in the engine: {case.because(reasons[0])}")
+    if outside and case.elsewhere and not _waits_before_the_engines(case):
+        return Cleared(f"the gateway's figures are of all replicas, and {case.elsewhere} explains them")
     if outside and not case.present("engine-busy", "engine-idle"):
         return Open("the edge is slow or failing, and whether the engine works was not seen", case.missing("engine-busy", "engine-idle"))
     if outside:
@@ -52,6 +56,12 @@ def judge(case: Case) -> Judgement:
     if case.absent("latency-outside-engine"):
         return Cleared(case.because("latency-outside-engine"))
     return Open("no access log of a gateway was given", case.missing("latency-outside-engine"))
+
+
+def _waits_before_the_engines(case: Case) -> bool:
+    """True if most of the latency is no engine's: that no sick replica explains."""
+    share = case.window.fresh("gateway_upstream_share_ratio")
+    return bool(case.present("latency-outside-engine")) and share is not None and share.last < UPSTREAM_SHARE_RATIO
 
 
 CAUSE = Cause("network-or-gateway", "Latency or errors made outside the engine", 40, judge)
