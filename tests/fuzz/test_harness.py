@@ -144,6 +144,7 @@ def test_a_process_hangs_where_it_works_too_long_or_does_nothing(monkeypatch: py
     assert watched("import time; time.sleep(60)") == "hung: it neither worked nor went on for 1 s"
 
 
+@pytest.mark.sweep
 def test_a_process_that_is_starved_or_waits_between_its_inputs_does_not_hang(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It works a little now and then, or takes a new input: however long that lasts."""
     monkeypatch.setattr(fuzz, "_LOOK_EVERY_S", 0.05)

@@ -30,6 +30,7 @@ def test_what_acts_is_written_out(text: str, seen: str) -> None:
     assert visible(text) == seen
 
 
+@pytest.mark.sweep
 def test_no_control_format_or_unpaired_character_of_unicode_is_left_but_tab_and_line_ends() -> None:
     kinds = {"Cc", "Cf", "Cs", "Zl", "Zp"}
     acting = "".join(char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char) in kinds)

@@ -191,6 +191,7 @@ def test_what_is_under_way_is_answered_before_it_leaves(pods: Pods, tmp_path: Pa
         followed(pods, tmp_path, what)
 
 
+@pytest.mark.sweep
 def test_one_that_was_not_ready_for_a_moment_is_taken_back_with_what_is_under_way(pods: Pods, tmp_path: Path) -> None:
     """A probe that came too late on a busy engine: streams of many minutes must not keep it out."""
 

@@ -129,6 +129,7 @@ def test_those_are_all_acts() -> None:
     on_a_little_kubernetes(go)
 
 
+@pytest.mark.sweep
 def test_killed_again_and_again() -> None:
     async def go(found: Scene) -> None:
         state = await found.run(State(found.plan()), cluster=Mortal(ACCESS, dies_at=1))

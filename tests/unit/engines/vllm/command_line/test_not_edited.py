@@ -83,6 +83,7 @@ def test_what_is_opened_and_never_closed_is_left_alone(text: str) -> None:
         changed_elements(["sh", "-c", text], "max_num_seqs", 4)
 
 
+@pytest.mark.sweep
 def test_a_long_word_takes_no_longer_than_it_is() -> None:
     began = time.process_time()
     assert why_not_edited("vllm serve " + "a" * 200_000) == ""

@@ -60,6 +60,7 @@ def through(kind: chaos.Kind, ask: Any) -> tuple[Any, float]:
         return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", OF_LISTS)
 def test_a_list_that_means_harm_is_read_within_its_bounds_or_refused(kind: chaos.Kind) -> None:
     found, took_s = through(kind, lambda cluster: cluster.list(CONFIG_MAPS, "x", within_s=20.0))
@@ -71,6 +72,7 @@ def test_a_list_that_means_harm_is_read_within_its_bounds_or_refused(kind: chaos
     assert took_s < SLOWEST_S * 1.5, "half as much again for a machine that is busy"
 
 
+@pytest.mark.sweep
 def test_of_a_watch_that_lies_only_what_may_be_true_is_told() -> None:
     async def ask(cluster: Cluster) -> list[Any]:
         heard = []

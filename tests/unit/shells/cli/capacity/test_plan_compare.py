@@ -26,6 +26,7 @@ def test_numbers_stand_right_with_prices_and_without(more: list[str], capsys: py
     assert all(row[end - 1] == "x" and row[end] == " " for row in rows[1:])
 
 
+@pytest.mark.sweep
 def test_a_page_of_cards_draws_what_was_promised(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["plan", "Qwen/Qwen3-8B", "--for", "1/s input=500 output=100", "--slo", "ttft=2s,itl=15ms", "--gpu", "H100", "-o", "html"]
     assert main(command) == 0

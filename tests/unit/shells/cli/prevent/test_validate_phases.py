@@ -83,6 +83,7 @@ def test_what_keeps_its_limits_is_certified(validating: Validating) -> None:
     assert validating.certificate.exists()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("place", range(8))
 def test_ctrl_c_ends_it_wherever_it_is_and_certifies_nothing(
     place: int, validating: Validating, capsys: pytest.CaptureFixture[str]

@@ -97,6 +97,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[str]:
         yield str(found)
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("on_virtual_time")
 def test_the_busiest_replica_of_a_workload_stands_for_it_and_is_named(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--from", "deploy/vllm", "-n", NAMESPACE, "--kubeconfig", kubeconfig, "--for", "3s", "--interval", "500ms"]

@@ -29,6 +29,7 @@ COMMAND = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_the_answer_is_the_same_on_any_number_of_cores(capsys: pytest.CaptureFixture[str]) -> None:
     answers = []
     for cores in ("1", "2"):

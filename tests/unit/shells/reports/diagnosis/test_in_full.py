@@ -22,6 +22,7 @@ def reported(name: str, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     return capsys.readouterr().out
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["kv-preemption-thrash", "kv-admission-queueing", "hung-engine"])
 def test_it_is_two_screens_and_no_sentence_stands_there_twice(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -33,6 +34,7 @@ def test_it_is_two_screens_and_no_sentence_stands_there_twice(
     assert sorted(set(long)) == sorted(long)
 
 
+@pytest.mark.sweep
 def test_every_reading_stands_there_once_with_the_name_that_dashboards_know(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
