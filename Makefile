@@ -56,9 +56,9 @@ test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Red
 	$(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity
 	$(MAKE) alone
 
-# Sockets, processes and real components on a machine that others use too: what fails is tried once more, and told as RERUN with what it
-# said the first time. Not what is pure (`coverage`), and nothing in `check`.
-AGAIN := -rsR --reruns 1
+# Sockets, processes and real components on a machine that others use too: what fails is tried up to twice more, and told as RERUN with what
+# it said before. Not what is pure (`coverage`), and nothing in `check`.
+AGAIN := -rsR --reruns 2
 BESIDE := $(AGAIN) --durations=25
 
 fuzz-short: $(STAMP) # the same inputs every time: what is new is for the nightly run to find

@@ -40,8 +40,15 @@ PREEMPTED = ("preemptions_in_window", "log_preemptions", "log_preempted_v0")
 
 
 def _few_run(moments: tuple[Moment, ...]) -> bool:
-    """True if few run and each of them holds a large part of the pool."""
-    return holding(moments, lambda used, runs, _waits: 1 <= runs <= FEW_REQUESTS and used >= LARGE_PART_RATIO * runs).holds
+    """True if few run and each of them holds a large part of the pool.
+
+    A reading of nothing at all lies between the end of one and the first step of the next: as much as two of three readings may.
+    """
+    running = tuple(moment for moment in moments if moment.values[1] > 0)
+    return (
+        3 * len(running) >= len(moments)
+        and holding(running, lambda used, runs, _waits: 1 <= runs <= FEW_REQUESTS and used >= LARGE_PART_RATIO * runs).holds
+    )
 
 
 def judge(window: Window) -> Verdict:
