@@ -45,6 +45,18 @@ class Gate:
         """What is due now."""
         return gate.due(self.ledger, self.rules, self.at)
 
+    def served(self, running: list[int], turns: int) -> list[int]:
+        """What is admitted in so many seconds, in each of which the oldest that runs ends with 100 tokens; `running` follows."""
+        found: list[int] = []
+        for _ in range(turns):
+            self.at += 1.0
+            self.end(running.pop(0), 100)
+            for one in self.due():
+                assert isinstance(one, Admitted)
+                running.append(one.reservation)
+                found.append(one.reservation)
+        return found
+
     def taught(self, tokens: int = 100, answers: int = 200, prompt: int = 100, limit: int = 100, for_s: float = 1.0) -> Gate:
         """This gate, after so many answers of that length, each of which stayed so long."""
         for _ in range(answers):

@@ -323,3 +323,13 @@ class Heard:
     def on_message_complete(self) -> None:
         self.requests.append((self._parser.get_method(), self._url, self._headers, self._body))
         self._new()
+
+
+def answered(request: bytes, response: bytes) -> tuple[World, Side, Side]:
+    """A world in which one client has asked and the engine has said that, the client, and the engine's connection."""
+    world = World()
+    client = world.client()
+    client.sends(request)
+    engine = world.engine()
+    engine.says(response)
+    return world, client, engine

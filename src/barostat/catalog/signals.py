@@ -18,6 +18,8 @@ SAMPLED_S = 90.0
 """Age limit of what is sampled every few seconds: three scrapes at the slowest usual interval."""
 STATUS_S = 900.0
 """Age limit of what a system keeps as its current status (a pod's phase, a process on a card)."""
+HISTORY_S = 7200.0
+"""What happened longer ago than this is history, not news: the window of the playbook's own log commands (two hours)."""
 LASTING_S = 7 * 86_400.0
 """Age limit of what stays true until something restarts: a start-up line, a resolved limit, a failure in the current log."""
 

@@ -6,30 +6,28 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Rule = TypeVar("Rule")
 
 
 def module_names(path: Iterable[str]) -> tuple[str, ...]:
     """The names of the modules below a package's path that hold a rule, sorted: those without a leading underscore."""
-    return _walked(tuple(path))
-
-
-@cache  # a package does not change while it runs, and a fleet asks for its rules hundreds of times
-def _walked(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(found.name for found in pkgutil.iter_modules(path) if not found.name.startswith("_")))
 
 
-def exported(package: str, path: Iterable[str], attribute: str, kind: type[Rule]) -> list[Rule]:
+def exported(package: str, path: Iterable[str], attribute: str, kind: type[Rule]) -> tuple[Rule, ...]:
     """The value of that attribute in every module of the package, in the order of the modules' names.
 
     Errors: TypeError for a module without such a value (our bug; tests/arch holds it).
     """
-    found: list[Rule] = []
-    for name in module_names(path):
-        value = getattr(importlib.import_module(f"{package}.{name}"), attribute, None)
+    found = _values(package, tuple(path), attribute)
+    for name, value in found:
         if not isinstance(value, kind):
             raise TypeError(f"{package}.{name} exports no {attribute}")
-        found.append(value)
-    return found
+    return tuple(value for _, value in found)
+
+
+@cache  # a package does not change while it runs, and a fleet asks for its rules a thousand times
+def _values(package: str, path: tuple[str, ...], attribute: str) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, getattr(importlib.import_module(f"{package}.{name}"), attribute, None)) for name in module_names(path))

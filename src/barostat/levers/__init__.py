@@ -6,13 +6,10 @@ underscore hold what several levers share. Nothing registers on import: `levers(
 
 from __future__ import annotations
 
-from functools import cache
-
 from barostat.core.lever import Lever
 from barostat.core.rules import exported
 
 
-@cache  # a fleet asks for them a thousand times
 def levers() -> tuple[Lever, ...]:
     """Every lever there is, sorted by name."""
     return tuple(sorted(exported(__name__, __path__, "LEVER", Lever), key=lambda lever: lever.name))

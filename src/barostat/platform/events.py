@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from barostat.catalog.signals import HISTORY_S
 from barostat.catalog.xid import xid
 from barostat.core.signal import Signal
 from barostat.platform.objects import Object, count, fact, instant, items, mapping, text
-
-RECENT_S = 7200.0
-"""What happened longer ago than this is history, not news: the window of the playbook's own log commands (two hours)."""
 
 _XID = re.compile(
     r"Xid\s*\(PCI[^)]*\)\s*:\s*(\d{1,3})|\bXid\w*?[=:\s]{1,3}(\d{1,3})\b|(?:\b|Nvidia)XID\D{0,3}(\d{1,3})(?!\d)", re.IGNORECASE
@@ -44,8 +42,8 @@ class Event:
     last_at: float | None
 
     def recent(self, at: float) -> bool:
-        """True within RECENT_S before `at`; an event without a time counts as recent."""
-        return self.last_at is None or at - self.last_at <= RECENT_S
+        """True within HISTORY_S before `at`; an event without a time counts as recent."""
+        return self.last_at is None or at - self.last_at <= HISTORY_S
 
 
 def read_events(documents: Mapping[str, Any]) -> tuple[Event, ...]:

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from barostat.catalog.signals import HISTORY_S
 from barostat.core.signal import Signal
-from barostat.platform.events import RECENT_S, Event
+from barostat.platform.events import Event
 from barostat.platform.objects import Object, ago, condition, count, fact, instant, mapping, name_of, objects, text, value
 from barostat.platform.pods import Container
 
@@ -74,7 +75,7 @@ def _last_end(status: Object, at: float) -> _End | None:
         return None
     finished_at = instant(ended, "finishedAt")
     back = bool(mapping(status, "state", "running")) and value(status, "ready") is True
-    fresh = current or not back or finished_at is None or at - finished_at <= RECENT_S
+    fresh = current or not back or finished_at is None or at - finished_at <= HISTORY_S
     return _End(count(ended, "exitCode"), text(ended, "reason"), text(ended, "message"), finished_at, fresh)
 
 

@@ -6,13 +6,10 @@ underscore hold what several symptoms share. Nothing registers on import: `sympt
 
 from __future__ import annotations
 
-from functools import cache
-
 from barostat.core.rules import exported
 from barostat.core.symptom import Symptom
 
 
-@cache  # a fleet asks for them a thousand times
 def symptoms() -> tuple[Symptom, ...]:
     """Every symptom there is, sorted by name."""
     return tuple(sorted(exported(__name__, __path__, "SYMPTOM", Symptom), key=lambda symptom: symptom.name))

@@ -22,6 +22,7 @@ its configured size.
 
 from __future__ import annotations
 
+from barostat.catalog.signals import HISTORY_S
 from barostat.core.signal import Signal
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
@@ -33,8 +34,6 @@ KERNEL = ("kernel_oom_kill",)
 CODES = ("pod_last_exit_code", "process_exit_code")
 KILLED = (137.0, -9.0)
 """128 + SIGKILL as a shell or a container reports it, and -SIGKILL as a parent process does."""
-LONG_AGO_S = 7200.0
-"""An engine that answers has long outlived what was killed before that."""
 
 
 def _another(window: Window, kill: Signal) -> str:
@@ -45,7 +44,7 @@ def _another(window: Window, kill: Signal) -> str:
     if restarts is not None:
         return "and the engine answers and was not restarted: it was another process" if restarts.last <= 0 else ""
     ago_s = window.at - kill.at
-    return f"{ago_s / 3600:.0f} hours ago, and the engine answers" if ago_s > LONG_AGO_S else ""
+    return f"{ago_s / 3600:.0f} hours ago, and the engine answers" if ago_s > HISTORY_S else ""
 
 
 def judge(window: Window) -> Verdict:

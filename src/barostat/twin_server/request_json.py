@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from barostat.core.bounds import REQUEST_CONTAINERS, REQUEST_ITEMS
+from barostat.core.marks import JSON_MARKS, counted
 from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
 
 AT_ONCE = 50_000
 """Values that are read, or written, without giving others their turn."""
-_STRETCH = 1 << 18
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KIND, _BROKEN = "string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string"
 
@@ -31,7 +31,7 @@ def read_object(body: bytes | bytearray) -> dict[str, Any] | Refusal:
     """The JSON object of a body."""
     if not body:
         return errors.invalid_field("missing", "body", "Field required", None)
-    items = _items(body)
+    items = counted(body, JSON_MARKS, REQUEST_ITEMS.most)
     if items > REQUEST_ITEMS.most:
         return _too_large(f"{REQUEST_ITEMS.most:,} commas, colons and brackets")
     try:
@@ -60,16 +60,6 @@ def written(values: list[Any]) -> Iterator[str]:
 
 def _too_large(most: str) -> Refusal:
     return Refusal(413, f"a request has at most {most} here", "Request Entity Too Large")
-
-
-def _items(body: bytes | bytearray) -> int:
-    """Commas, colons and opening brackets of the body: at least as many as its values. Counted no further than what is read at most."""
-    found = 0
-    for start in range(0, len(body), _STRETCH):
-        found += sum(body.count(mark, start, start + _STRETCH) for mark in (b",", b":", b"[", b"{"))
-        if found > REQUEST_ITEMS.most:
-            break
-    return found
 
 
 def _read_slowly(body: bytes | bytearray) -> Any:

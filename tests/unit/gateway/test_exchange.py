@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.gateway_wire import Heard, Side, World, chat, chunk, chunked, event, ok, post
+from tests.support.gateway_wire import Heard, World, answered, chat, chunk, chunked, event, ok, post
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 ANSWER = ok(json.dumps({"id": "a", "choices": [{"finish_reason": "stop"}], "usage": USAGE}).encode())
@@ -15,15 +15,6 @@ PIECES = [
     event({"id": "s", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"delta": {"content": c}}]}) for c in "abc"
 ]
 STREAM = chunked(*PIECES, event({"choices": [], "usage": USAGE}), b"data: [DONE]\n\n")
-
-
-def answered(request: bytes, response: bytes) -> tuple[World, Side, Side]:
-    world = World()
-    client = world.client()
-    client.sends(request)
-    engine = world.engine()
-    engine.says(response)
-    return world, client, engine
 
 
 @pytest.mark.parametrize("response", [ANSWER, STREAM, chunked(b"x" * 70_000, kind=b"text/plain")])
@@ -133,55 +124,6 @@ def test_an_engine_that_resets_at_every_byte_of_its_answer(response: bytes) -> N
         world.at_rest()
 
 
-def test_a_kept_connection_that_the_engine_has_closed_is_tried_once_more() -> None:
-    world, client, engine = answered(chat(max_tokens=5), ANSWER)
-    client.sends(chat("again", max_tokens=5))
-    engine.leaves()  # not a byte of the second answer came
-    assert len(world.engines) == 2
-    assert b"again" in world.engine().heard
-    world.engine().says(ANSWER)
-    assert client.heard == ANSWER * 2
-    world.at_rest()
-
-
-def test_a_new_connection_that_breaks_is_not_tried_again() -> None:
-    """The engine may have begun to work on it."""
-    world = World(replicas=2)
-    client = world.client()
-    client.sends(chat(max_tokens=5))
-    world.engine().leaves()
-    assert len(world.engines) == 1
-    assert client.heard.startswith(b"HTTP/1.1 502 ")
-
-
-def test_an_engine_that_takes_no_connection_loses_the_request_to_another() -> None:
-    world = World(replicas=2)
-    world.down.add("engine-0:8000")
-    client = world.client()
-    for _ in range(3):
-        client.sends(chat(max_tokens=5))
-        world.engine().says(ANSWER)
-    assert client.heard == ANSWER * 3
-    assert world.replicas[0].standing == "unreachable"
-    world.at_rest()
-
-
-def test_the_only_engine_takes_no_connection_for_a_moment() -> None:
-    world = World()
-    world.down.add("engine-0:8000")
-    client, behind = world.client(), world.client()
-    client.sends(chat(max_tokens=5))
-    behind.sends(chat(max_tokens=5))
-    assert not world.engines
-    world.down.clear()
-    world.desk.stands(world.replicas[0], "up")
-    world.passes(0.5)
-    for engine in tuple(world.engines):
-        engine.says(ANSWER)
-    assert (client.heard, behind.heard) == (ANSWER, ANSWER)
-    world.at_rest()
-
-
 def test_the_last_bytes_of_a_long_answer_have_their_time() -> None:
     world = World()
     client = world.client()
@@ -196,17 +138,6 @@ def test_the_first_byte_is_counted_when_it_comes() -> None:
     world.client().sends(chat(max_tokens=5, stream=True))
     world.engine().says(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
     assert b"first_byte_seconds_count 1\n" in world.metrics.page({}, {})
-
-
-def test_no_engine_at_all() -> None:
-    world = World(replicas=2)
-    world.down |= {"engine-0:8000", "engine-1:8000"}
-    client = world.client()
-    client.sends(chat(max_tokens=5))
-    world.passes(40)
-    assert client.heard.startswith(b"HTTP/1.1 503 ")
-    assert b"retry-after: " in client.heard
-    world.at_rest()
 
 
 @pytest.mark.parametrize(
@@ -394,32 +325,6 @@ def test_usage_corrects_what_was_thought() -> None:
     assert world.desk.counts.samples == {"chat": 1}
     answered(chat(max_tokens=5, stream=True), STREAM)
     assert b"prompt_tokens_sum 7\n" in world.metrics.page({}, {})
-
-
-@pytest.mark.parametrize("down", [False, True])
-def test_a_client_that_vanishes_while_the_engine_is_dialled(down: bool) -> None:
-    world = World()
-    if down:
-        world.down.add("engine-0:8000")
-    world.slow_dials = True
-    client = world.client()
-    client.sends(chat(max_tokens=5))
-    client.leaves()
-    world.at_rest()
-    world.slow_dials = False
-    world.goes_on()
-    assert all(engine.heard == b"" for engine in world.engines)  # nobody is asked for nobody
-    world.at_rest()
-
-
-def test_a_kept_connection_that_breaks_later_is_not_tried_again() -> None:
-    world, client, engine = answered(chat(max_tokens=5), ANSWER)
-    client.sends(chat("again", max_tokens=5))
-    world.passes(5)
-    engine.leaves()
-    assert len(world.engines) == 1
-    assert client.heard.removeprefix(ANSWER).startswith(b"HTTP/1.1 502 ")
-    world.at_rest()
 
 
 def test_half_a_request_behind_a_long_answer_costs_the_answer_nothing() -> None:

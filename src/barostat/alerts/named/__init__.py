@@ -12,4 +12,4 @@ from barostat.core.rules import exported
 
 def alerts() -> tuple[Alert, ...]:
     """Every alert, by its file's name."""
-    return tuple(exported(__name__, __path__, "ALERT", Alert))
+    return exported(__name__, __path__, "ALERT", Alert)

@@ -101,9 +101,9 @@ def in_force(limits: ServingLimits, override: Override | None, now: float) -> Se
     if override is None or now >= override.until:
         return limits
     spec = limits.spec
-    deadline_s = rules_of(limits).queue_deadline_s
-    changed_request: RequestLimits = replace(spec.request, **_tighter(spec.request, _REQUEST, override, deadline_s))
-    changed_edge: EdgeLimits = replace(spec.edge, **_tighter(spec.edge, _EDGE, override, deadline_s))
+    stated = replace(spec.edge, queue_deadline_seconds=rules_of(limits).queue_deadline_s)  # it may follow from the service level
+    changed_request: RequestLimits = replace(spec.request, **_tighter(spec.request, _REQUEST, override))
+    changed_edge: EdgeLimits = replace(spec.edge, **_tighter(stated, _EDGE, override))
     made = replace(limits, spec=replace(spec, request=changed_request, edge=changed_edge))
     before = set(contradictions(limits))
     for path, sentence in contradictions(made):
@@ -112,11 +112,11 @@ def in_force(limits: ServingLimits, override: Override | None, now: float) -> Se
     return made
 
 
-def _tighter(section: RequestLimits | EdgeLimits, names: Mapping[str, str], override: Override, deadline_s: float) -> dict[str, Any]:
-    """What the override makes of a section's fields: it may tighten, never loosen. `deadline_s`: in force, stated or not."""
+def _tighter(section: RequestLimits | EdgeLimits, names: Mapping[str, str], override: Override) -> dict[str, Any]:
+    """What the override makes of a section's fields: it may tighten, never loosen."""
     made: dict[str, Any] = {}
     for name, value in override.values.items():
         if name in names:
-            stands = deadline_s if name == "queueDeadlineSeconds" else getattr(section, names[name])
+            stands = getattr(section, names[name])
             made[names[name]] = value if stands is None else min(stands, value)
     return made

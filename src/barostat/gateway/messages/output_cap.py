@@ -10,11 +10,12 @@ import re
 import orjson
 
 from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, WRITTEN_WHERE_ABSENT, Route
+from barostat.gateway.messages.structure import TEXT
 
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)
+_STRING = re.compile(TEXT, re.S)
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb"[^\s,}\]]+")
-_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([\[{])?', re.S)
+_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|' + TEXT + rb")*+([\[{])?", re.S)
 """Up to the next bracket that is not in a text: one that opens is a group."""
 
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from barostat.core.marks import counted
+
 TEXTS_AND_BRACKETS = 50_000
 """Lists, objects and texts of a body, at most: thousands of messages, hundreds of tools, and many times the prompts of one request."""
 COMMAS = 1_000_000
 """Between texts, at most: the token ids of the longest context that there is."""
 ESCAPES = 1_000_000
 """Backslashes, at most."""
-_STRETCH = 1 << 16
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]', re.S)
+TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+"""A text with its quotes; over lines with re.S."""
+_TOKEN = re.compile(TEXT + rb"|[\[{]", re.S)
 
 
 def too_much_of(body: bytes) -> str:
     """What the body has more of than is read; "" where it may be read. Counted no further than that."""
     if len(body) <= TEXTS_AND_BRACKETS:
         return ""
-    if _more_than(ESCAPES, b"\\", body):
+    if counted(body, b"\\", ESCAPES) > ESCAPES:
         return f"{ESCAPES:,} backslashes"
     # At first with those within texts, and a text has two quotes: where that is too much, exactly.
-    brackets = _more_than(TEXTS_AND_BRACKETS, b'[{"', body)
+    brackets = counted(body, b'[{"', TEXTS_AND_BRACKETS) > TEXTS_AND_BRACKETS
     if brackets and any(place == TEXTS_AND_BRACKETS for place, _ in enumerate(_TOKEN.finditer(body))):
         return f"{TEXTS_AND_BRACKETS:,} lists, objects and texts"
     if len(body) > COMMAS and _commas(body) > COMMAS and sum(map(_commas, _between_texts(body))) > COMMAS:
@@ -51,12 +54,3 @@ def _end_of_text(body: bytes, start: int) -> int:
 def _commas(body: bytes) -> int:
     """A nanosecond a byte however many there are: `count` takes twenty for each."""
     return len(body) - len(body.translate(None, b","))
-
-
-def _more_than(most: int, marks: bytes, body: bytes) -> bool:
-    found = 0
-    for start in range(0, len(body), _STRETCH):
-        found += sum(body.count(mark, start, start + _STRETCH) for mark in marks)
-        if found > most:
-            return True
-    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barostat.catalog.signals import signal
+from barostat.catalog.signals import HISTORY_S, signal
 from barostat.catalog.vllm_flags import NEWEST_READ
 from barostat.core.config import ConfigValue
 from barostat.core.signal import Signal
@@ -19,7 +19,6 @@ from barostat.gpus import read as read_gpu
 from barostat.judge.evidence.expected_work import with_expected_work
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.platform import host, kubernetes
-from barostat.platform.events import RECENT_S
 from barostat.platform.gateway_page import gateway_signals
 from barostat.platform.objects import Object, name_of, text
 from barostat.platform.pods import engine_container, find_pod, image_version
@@ -112,7 +111,7 @@ def _logs(replica: ReplicaRecording, *, answers: bool) -> tuple[LogDigest | None
 def _not_outlived(made: Mapping[str, list[Signal]], at: float) -> dict[str, list[Signal]]:
     """The signals without those of a life before that ended long ago: as a pod's status tells an old restart and does not count it."""
     return {
-        engine: [one for one in found if not (one.name.startswith("previous_log_") and at - one.at > RECENT_S)]
+        engine: [one for one in found if not (one.name.startswith("previous_log_") and at - one.at > HISTORY_S)]
         for engine, found in made.items()
     }
 

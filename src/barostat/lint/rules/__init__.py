@@ -12,4 +12,4 @@ from barostat.lint.rule import Rule
 
 def rules() -> tuple[Rule, ...]:
     """Every rule, by name."""
-    return tuple(exported(__name__, __path__, "RULE", Rule))
+    return exported(__name__, __path__, "RULE", Rule)

@@ -23,7 +23,7 @@ from barostat.engines.vllm.command_line.words import (
     script_index,
     shell_words_of,
     words_of,
-)  # fmt: skip
+)
 
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
 _NUMBER_AND_REDIRECTION = re.compile(r"(?<![^\s])\d+$")
@@ -127,17 +127,18 @@ def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None,
             for word in _whole(setting):
                 edit.remove(word)
         _add(edit, line, canonical, value, text=text)
-        _check_added(edit, canonical, text=text)
+        changed = edit.apply()
+        _check_added(edit.elements, [piece for _, piece in changed], canonical, text=text)
+        return changed
     return edit.apply()
 
 
-def _check_added(edit: _Edit, name: str, *, text: bool) -> None:
+def _check_added(before: Sequence[str], after: Sequence[str], name: str, *, text: bool) -> None:
     """Errors: InputError where another program takes what was added: a shell without a text to run."""
-    after = [piece for _, piece in edit.apply()]
-    plain = [element for element in edit.elements if element[:1] not in ("-", "+")]
+    plain = [element for element in before if element[:1] not in ("-", "+")]
     is_shell = not text and bool(plain) and plain[-1].rsplit("/", 1)[-1] in SHELLS and len(plain) <= 2
     if is_shell or name not in parse("".join(after) if text else after).settings:
-        raise InputError("no vLLM command was found to which an argument could be added", " ".join(edit.elements)[:80])
+        raise InputError("no vLLM command was found to which an argument could be added", " ".join(before)[:80])
 
 
 def open_words(line: CommandLine) -> list[Word]:

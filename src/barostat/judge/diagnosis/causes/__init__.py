@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from barostat.core.rules import exported
 from barostat.judge.diagnosis.case import Cause
 
 
-@cache  # a fleet asks for them a thousand times
 def causes() -> tuple[Cause, ...]:
     """Every cause, by rank."""
     return tuple(sorted(exported(__name__, __path__, "CAUSE", Cause), key=lambda cause: (cause.rank, cause.name)))
