@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from tests.support.machine_pace import slower
 
 from barostat.core.visible import one_line
 from barostat.engines.vllm.logs.text import quote
@@ -38,4 +39,4 @@ def test_long_texts_take_no_longer_than_they_are(case: str) -> None:
     CASES[case]()  # whatever is loaded late
     began = time.process_time()
     CASES[case]()
-    assert time.process_time() - began < MOST_S
+    assert time.process_time() - began < MOST_S * slower()

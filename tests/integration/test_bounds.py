@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.support.bounded import Ran, bounded
+from tests.support.machine_pace import slower
 from tests.support.small_servers import METRICS, Handler, serving, vllm
 from tests.support.worst_inputs import WORST, Worst
 
 MEMORY_MIB, CPU_S = 512, 2.0
 BUSY = 1.5
-"""Allowed for a machine that does other things too: seconds of CPU are longer there."""
+"""Allowed beside that for a machine that does other things too: seconds of CPU are longer there."""
 SMALL = ("diagnose", "--bundle", str(Path(__file__).parent.parent / "data" / "bundles" / "healthy-idle"))
 
 
@@ -34,7 +35,7 @@ def _held(worst: Worst, ran: Ran) -> None:
     told = f"{worst.name}: {ran}"
     assert ran.code in worst.codes, told
     assert worst.says in ran.out + ran.told, told
-    assert ran.cpu_s <= CPU_S * BUSY, told
+    assert ran.cpu_s <= CPU_S * BUSY * slower(), told
     assert ran.peak_mib <= MEMORY_MIB, told
     assert "Traceback" not in ran.told, told
     assert ran.code != 2 or ran.told.startswith("barostat"), told
@@ -44,8 +45,8 @@ def test_endless_metrics_are_looked_at_for_as_long_as_was_said() -> None:
     with serving(_endless()) as (port, _):
         (ran,) = bounded([["diagnose", f"http://127.0.0.1:{port}", "--for", "3s", "--no-trials"]], SMALL, MEMORY_MIB)
     assert ran.code in (0, 1, 3, 4)
-    assert ran.wall_s <= 3 + CPU_S * BUSY
-    assert ran.cpu_s <= CPU_S * BUSY
+    assert ran.wall_s <= 3 + CPU_S * BUSY * slower()
+    assert ran.cpu_s <= CPU_S * BUSY * slower()
     assert ran.peak_mib <= MEMORY_MIB
 
 

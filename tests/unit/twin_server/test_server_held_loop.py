@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 import uvicorn
 from tests.support.held_loop import KINDS, MOST_S, TRIES
+from tests.support.machine_pace import slower
 from uvicorn.server import ServerState
 
 from barostat.twin_server.connection import _READ_BYTES, Connection
@@ -28,7 +29,8 @@ def test_no_kind_of_request_holds_the_loop() -> None:
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=390, check=True)
     found = json.loads(ran.stdout)
     assert list(found) == list(KINDS)
-    assert {kind: held for kind, held in found.items() if held[0] > MOST_S or held[1] not in STATUSES} == {}
+    most_s = MOST_S * slower()
+    assert {kind: held for kind, held in found.items() if held[0] > most_s or held[1] not in STATUSES} == {}
 
 
 class _Wire(asyncio.Transport):
@@ -88,4 +90,4 @@ def test_what_is_read_in_one_go_does_not_hold_the_loop(first: bytes, piece: byte
         assert wire.max_size == _READ_BYTES
         return found
 
-    assert min(asyncio.run(held_s()) for _ in range(TRIES)) <= MOST_S
+    assert min(asyncio.run(held_s()) for _ in range(TRIES)) <= MOST_S * slower()

@@ -15,8 +15,11 @@ from barostat.gateway.messages.structure import TEXT
 _STRING = re.compile(TEXT, re.S)
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb"[^\s,}\]]+")
-_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|' + TEXT + rb")*+([\[{])?", re.S)
-"""Up to the next bracket that is not in a text: one that opens is a group."""
+_PLAINLY = rb'[^"\[\]{}]++|' + TEXT
+_FLAT = _PLAINLY + rb"|[\[{](?:" + _PLAINLY + rb")*+[\]}]"
+_SHALLOW = _PLAINLY + rb"|[\[{](?:" + _FLAT + rb")*+[\]}]"
+_TO_BRACKETS = re.compile(rb"(?:" + _SHALLOW + rb")*+(?:([\[{]++)|([\]}]++))", re.S)
+"""Up to the next brackets that are not in a text, past groups of two levels: those that open, or those that close."""
 
 
 def capped(route: Route, body: bytes, cap: int) -> bytes:
@@ -72,13 +75,13 @@ def _end_of_value(body: bytes, start: int) -> int:
         plain = _PLAIN.match(body, start)
         assert plain is not None
         return plain.end()
-    depth, at, to_bracket = 0, start, _TO_BRACKET.match
-    while (found := to_bracket(body, at)) is not None and (at := found.end()) < len(body):
-        if found.lastindex:
-            depth += 1
+    depth, at, to_brackets = 1, start + 1, _TO_BRACKETS.match
+    while (found := to_brackets(body, at)) is not None:
+        at = found.end()
+        if found.lastindex == 1:
+            depth += at - found.start(1)
+        elif at - found.start(2) < depth:
+            depth -= at - found.start(2)
         else:
-            at += 1
-            depth -= 1
-            if depth == 0:
-                return at
+            return found.start(2) + depth
     raise AssertionError("an object that does not end")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from tests.support.machine_pace import slower
 
 from barostat.core.redaction.credentials import arguments, clean
 
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.sweep
 
 LENGTH = 64_000
 MOST_S = 2.0
-"""Of CPU, on a machine that is busy. What went through the rest of the text at each place took 7 s and more."""
+"""Of CPU. What went through the rest of the text at each place took 7 s and more."""
 REPEATED = (
     "http://a:b", "http://authorization", "tokenhttp://", "-", "--", "-x", "1-", "key=", "password ", "-----BEGIN ", "curl -u ", '\\"',
     "basic ", "?key=", "a@", "key=[", "token: (", "'", "eyJ.", "api_", "auth-", "_key_",
@@ -25,7 +26,7 @@ REPEATED = (
 def test_what_is_repeated_takes_no_longer_than_it_is_long(text: str, taken: Callable[[str], object]) -> None:
     began = time.process_time()
     taken("key token http://a curl " + (text * LENGTH)[:LENGTH])
-    assert time.process_time() - began < MOST_S
+    assert time.process_time() - began < MOST_S * slower()
 
 
 def test_a_password_of_a_thousand_characters_is_still_one() -> None:

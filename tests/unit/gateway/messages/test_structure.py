@@ -1,4 +1,4 @@
-"""What of a body is read, and that nothing of one holds the gateway's loop: CPU time, the least of three, for a machine that is busy."""
+"""What of a body is read, and that nothing of one holds the gateway's loop: CPU time, the least of three."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
+from tests.support.machine_pace import slower
 
 from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.routes import Malformed, shape_of
@@ -19,7 +20,8 @@ MOST_S = 0.05
 LARGEST = 4 << 20
 """What is larger and read is one text, or media: 32 MiB of it, the most that is taken, are walked at 3 to 13 ns a byte."""
 PIECES = [
-    b"[],", b"{},", b'{"a":1},', b"[[[[[[]]]]]],", b"1,", b'"x",', b'"\\u00e9",', b'{"role":"user","content":[]},', b" ", b"1",
+    b"[],", b"{},", b'{"a":1},', b"[[[[[[]]]]]],", b"[1," * 900 + b"1" + b"]" * 900 + b",", b"1,", b'"x",', b'"\\u00e9",',
+    b'{"role":"user","content":[]},', b" ", b"1",
 ]  # fmt: skip
 IN_TEXT = [b"x", b"\\u00e9", b'\\"', b"[,{:", b"\\\\"]
 
@@ -46,26 +48,24 @@ def test_nothing_that_is_done_with_a_body_holds_the_loop(piece: bytes, quoted: b
 
 
 def _held(given: bytes) -> None:
-    shape, read_s = least(lambda: shape_of("chat", given))
-    assert read_s <= MOST_S, f"{len(given):,} bytes read"
+    shape = in_time(lambda: shape_of("chat", given), f"{len(given):,} bytes read")
     if isinstance(shape, Malformed):
         return
-    _, capped_s = least(lambda: capped("chat", given, 7))
-    assert capped_s <= MOST_S, f"{len(given):,} bytes capped"
-    _, asked_s = least(lambda: questions_of(shape, given))
-    assert asked_s <= MOST_S, f"{len(given):,} bytes asked about"
+    in_time(lambda: capped("chat", given, 7), f"{len(given):,} bytes capped")
+    in_time(lambda: questions_of(shape, given), f"{len(given):,} bytes asked about")
 
 
-def least(work: Callable[[], T]) -> tuple[T, float]:
-    """What it comes to, and the least of its times."""
+def in_time(work: Callable[[], T], told: str) -> T:
+    """What it comes to, where the least of its times is short enough on this machine."""
     found_s = []
     for _ in range(3):
         began = time.process_time()
         result = work()
         found_s.append(time.process_time() - began)
         if found_s[-1] <= MOST_S:
-            break
-    return result, min(found_s)
+            return result
+    assert min(found_s) <= MOST_S * slower(), told
+    return result
 
 
 def test_structure_is_bounded_and_told() -> None:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from tests.support.machine_pace import slower
 from tests.support.shell_scripts import Runner, Script, Start, kept_scripts, made_scripts, without_flag
 
 from barostat.core.errors import InputError
@@ -87,7 +88,7 @@ def test_what_is_opened_and_never_closed_is_left_alone(text: str) -> None:
 def test_a_long_word_takes_no_longer_than_it_is() -> None:
     began = time.process_time()
     assert why_not_edited("vllm serve " + "a" * 200_000) == ""
-    assert time.process_time() - began < 2.0
+    assert time.process_time() - began < 2.0 * slower()
 
 
 @pytest.mark.parametrize(
