@@ -56,7 +56,7 @@ class Owned:
         return await pause(self.cluster, NAMESPACE, HOME, switches or self.switches(), incident)
 
     async def back(self, *incidents: str, keep: tuple[str, ...] = ()) -> list[str]:
-        return await hand_back(self.cluster, NAMESPACE, HOME, incidents, keep)
+        return (await hand_back(self.cluster, NAMESPACE, HOME, incidents, keep)).told
 
     @property
     def campaign(self) -> Campaign:

@@ -39,7 +39,7 @@ _BOOT = re.compile(r"(?:^|\s|\]\s)Linux version \d|^-- (?:Boot|Reboot)\b")
 # The allocation that the driver retries: it is printed by healthy engines and predicts nothing.
 _BENIGN = re.compile(r"NV_ERR_NO_MEMORY|nvCheckOkFailedNoLog")
 
-_ISO = re.compile(r"^\[?(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)")
+_ISO = re.compile(r"^\[?(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,]\d{1,9})?(?:[Zz]|([-+])(\d\d):?(\d\d))?")
 _CTIME = re.compile(r"^\[\w{3} (\w{3}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
 _SYSLOG = re.compile(r"^(\w{3}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)\b")
 _UPTIME = re.compile(r"^(?:<\d+>)?\[ *(\d+\.\d+)\]")
@@ -261,7 +261,12 @@ def _in_year(s: float, year: int) -> float:
 def _time_of(text: str) -> KernelTime | None:
     try:
         if found := _ISO.match(text):
-            return KernelTime(datetime(*(int(part) for part in found.groups()), tzinfo=UTC).timestamp())  # type: ignore[misc,arg-type]
+            *parts, sign, hours, minutes = found.groups()
+            written = datetime(*map(int, parts), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
+            ahead_s = (
+                (int(hours) * 3600 + int(minutes) * 60) if sign else 0
+            )  # `dmesg --time-format iso`: the node's own clock, and how far ahead
+            return KernelTime(written + (ahead_s if sign == "-" else -ahead_s))
         if found := _CTIME.match(text):
             month, day, hour, minute, second, year = found.groups()
             return KernelTime(datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=UTC).timestamp())

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from barostat.core.whole_number import whole_number
+from barostat.platform.label_selector import selects
 from barostat.platform.objects import Object, condition, count, mapping, name_of, objects, quantity, text, value
 
 PLENTY = 1_000_000
@@ -116,8 +117,8 @@ def disruption_minimum(template: Object, replicas: int, budgets: Iterable[Object
     labels = mapping(template, "metadata", "labels")
     least = 0
     for budget in budgets:
-        selector = mapping(budget, "spec", "selector", "matchLabels")
-        if not selector or any(labels.get(key) != wanted for key, wanted in selector.items()):
+        selector = value(budget, "spec", "selector")
+        if not isinstance(selector, Mapping) or not selects(selector, labels):
             continue
         kept, lost = value(budget, "spec", "minAvailable"), value(budget, "spec", "maxUnavailable")
         if kept is not None:

@@ -69,7 +69,7 @@ class ResumeOwner:
 class CreateSpare:
     """The spare Deployment exists: the new template, one replica, selector and labels of our own, no label that a Service selects on.
 
-    A change that lives in a mounted file is in a copy of that ConfigMap, which only spares mount, and which goes with them.
+    What a mounted file sets is changed by an argument, which is stronger: others may share that ConfigMap.
     """
 
     index: int
@@ -191,7 +191,7 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class PatchTemplate:
-    """Home's template (or the ConfigMap that it mounts) holds the plan's change, by our field manager. `back`: the former value instead.
+    """Home's template holds the plan's change, by our field manager. `back`: the former value instead.
 
     Refused while home owns a pod or asks for one.
     """

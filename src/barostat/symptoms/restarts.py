@@ -27,7 +27,7 @@ def judge(window: Window) -> Verdict:
     restarts, code = window["pod_restarts"], window.fresh("pod_last_exit_code")
     evidence: tuple[Evidence, ...] = (restarts.evidence(window.at),)
     if restarts.last <= 0:
-        return Absent("the container has never been restarted", evidence)
+        return Absent("the container was not restarted, or long ago", evidence)
     because = f"the container has been restarted {restarts.last:.0f} time{'s' if restarts.last > 1 else ''}"
     if code is not None:
         evidence += (code.evidence(window.at),)

@@ -74,6 +74,21 @@ def test_disruption_budgets() -> None:
     assert disruption_minimum(TEMPLATE, 4, [{"spec": {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": 4}}]) == 0
 
 
+def test_a_disruption_budget_counts_whichever_way_it_selects() -> None:
+    def kept(**selector: Any) -> int:
+        return disruption_minimum(TEMPLATE, 4, [{"spec": {"minAvailable": 3, **selector}}])
+
+    def expressed(operator: str, *values: str) -> dict[str, Any]:
+        return {"matchExpressions": [{"key": "app", "operator": operator, "values": list(values)}]}
+
+    assert kept(selector={}) == 3, "every pod of the namespace"
+    assert kept() == 0, "none"
+    assert (kept(selector=expressed("In", "vllm", "x")), kept(selector=expressed("In", "x"))) == (3, 0)
+    assert (kept(selector=expressed("NotIn", "x")), kept(selector=expressed("NotIn", "vllm"))) == (3, 0)
+    assert (kept(selector=expressed("Exists")), kept(selector=expressed("DoesNotExist"))) == (3, 0)
+    assert kept(selector={**expressed("Exists"), "matchLabels": {"app": "x"}}) == 0
+
+
 def test_rollouts() -> None:
     done: dict[str, Any] = {
         "metadata": {"generation": 2},

@@ -25,8 +25,8 @@ from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import find_access
 from barostat.io.kubernetes.client.resources import DEPLOYMENTS, PODS
 from barostat.io.kubernetes.client.watching import Changed, Relisted, watch
-from barostat.io.kubernetes.recording.target import selector_of
 from barostat.judge.evidence.endpoint import endpoints
+from barostat.platform.label_selector import as_query
 from barostat.platform.objects import condition, mapping, name_of, text
 
 _FOR_EVER_S = 1e9
@@ -61,7 +61,7 @@ class Following:
             if found.kind == "not-found":
                 raise InputError(f"there is no such Deployment in namespace {self._namespace}", f"deploy/{self._what.name}")
             raise found.error()
-        self._task = asyncio.create_task(self._follow(selector_of(mapping(found, "spec", "selector"))))
+        self._task = asyncio.create_task(self._follow(as_query(mapping(found, "spec", "selector"))))
         first = asyncio.create_task(self._listed.wait())
         await asyncio.wait({first, self._task}, timeout=_FIRST_LIST_S, return_when=asyncio.FIRST_COMPLETED)
         first.cancel()

@@ -24,7 +24,7 @@ from barostat.io.mitigation.driver import Ask, Driver, Tell, new_holder
 from barostat.io.mitigation.gateway_hold import GatewayHold
 from barostat.io.mitigation.limits_held import limits_before, limits_in_cluster, limits_text
 from barostat.io.mitigation.measuring import before
-from barostat.io.mitigation.owner_pausing import hand_back, noted_by, still_paused
+from barostat.io.mitigation.owner_pausing import HandedBack, hand_back, noted_by, still_paused
 from barostat.io.mitigation.preview import preview
 from barostat.io.mitigation.store import Store
 from barostat.io.mitigation.target_reader import ActTiming
@@ -49,11 +49,11 @@ def new_id(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended, whether a person stopped it, and a sentence for each owner that was handed back or stays paused."""
+    """How a run ended, whether a person stopped it, and what became of who was paused."""
 
     state: State
     stopped: bool = False
-    owners: tuple[str, ...] = ()
+    owners: HandedBack = field(default_factory=HandedBack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Campaign:
         """The same for an incident that another run began; `abort`: why it is taken back. One that is over only hands owners back."""
         self.name = state.plan.target.name
         if not is_open(state):
-            return Ended(state, owners=() if abort else await self.owners_back(state, everyone=True))
+            return Ended(state, owners=HandedBack() if abort else await self.owners_back(state, everyone=True))
         events: list[Event] = [Resumed(self.clock.now(), new_holder())]
         if abort:
             events.append(Aborted(self.clock.now(), abort))
@@ -207,7 +207,7 @@ class Campaign:
             if context.hold is not None:
                 await context.hold.close()
         stopped = driver.stopped and not ended.ended
-        return Ended(ended, stopped, () if stopped and ended.revision else await self.owners_back(ended))
+        return Ended(ended, stopped, HandedBack() if stopped and ended.revision else await self.owners_back(ended))
 
     # --- incidents that are there
 
@@ -226,8 +226,8 @@ class Campaign:
             raise InputError(f"no incident of it in namespace {self.namespace}", wanted)
         return latest(states, rollbacks=rollbacks), states
 
-    async def owners_back(self, state: State, *, everyone: bool = False) -> tuple[str, ...]:
-        """Whom the incident, or the one that it has undone, paused has the workload again, as far as it is over; a sentence each.
+    async def owners_back(self, state: State, *, everyone: bool = False) -> HandedBack:
+        """Whom the incident, or the one that it has undone, paused has the workload again, as far as it is over.
 
         Its plan has done so for its own: left are those whose change is in its source by now (`everyone`, a person says so), and those of
         records of earlier versions.
@@ -235,10 +235,10 @@ class Campaign:
         undone = [state.plan.undoes] if state.phase == "Done" and state.plan.undoes else []
         incidents = [state.plan.id, *undone, *([""] if everyone else [])]
         keep: Sequence[str] = () if everyone else still_paused(state)
-        return tuple(await hand_back(self.cluster, self.namespace, state.plan.target.name, incidents, keep))
+        return await hand_back(self.cluster, self.namespace, state.plan.target.name, incidents, keep)
 
-    async def owners_back_without_record(self, incident: str) -> tuple[str, ...] | None:
+    async def owners_back_without_record(self, incident: str) -> HandedBack | None:
         """Whom a run of an earlier version paused before it left a record has the workload again; None where it paused nobody."""
         names = await noted_by(self.cluster, self.namespace, incident)
-        told = [line for name in names for line in await hand_back(self.cluster, self.namespace, name, (incident,))]
-        return tuple(told) if names else None
+        back = [await hand_back(self.cluster, self.namespace, name, (incident,)) for name in names]
+        return HandedBack([line for one in back for line in one.told], any(one.failed for one in back)) if names else None

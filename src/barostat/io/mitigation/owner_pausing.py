@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -98,7 +99,7 @@ async def _undone(
     tried, rest = [who(entry) for entry in entries[:first_not]], entries[first_not:]
     unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in rest], fence)
     told = [unmarked.why] if isinstance(unmarked, RequestFailed) else []
-    return [*told, *await hand_back(cluster, namespace, name, (incident,), only=tried, fence=fence)]
+    return [*told, *(await hand_back(cluster, namespace, name, (incident,), only=tried, fence=fence)).told]
 
 
 def still_paused(state: State) -> tuple[str, ...]:
@@ -115,11 +116,19 @@ def still_paused(state: State) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if takes_back(kind, state.plan.change))
 
 
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """A sentence for each owner that is noted. `failed`: one that was to have the workload again may not have it."""
+
+    told: list[str] = field(default_factory=list)
+    failed: bool = False
+
+
 async def hand_back(
     cluster: Cluster, namespace: str, name: str, incidents: Collection[str], keep: Collection[str] = (), *,
     only: Collection[Who] | None = None, fence: Fence = unfenced,
-) -> list[str]:  # fmt: skip
-    """Whom these incidents paused for the workload has it again, but for the kinds to `keep`; a sentence for each who is noted.
+) -> HandedBack:  # fmt: skip
+    """Whom these incidents paused for the workload has it again, but for the kinds to `keep`.
 
     `incidents`: an empty id stands for entries without one. `only`: nobody but these is looked at. What fails, or cannot be read, is told
     and stays marked.
@@ -127,8 +136,9 @@ async def hand_back(
     """
     home = await cluster.get(DEPLOYMENTS, name, namespace)
     if isinstance(home, RequestFailed):
-        return [f"whether an owner is paused could not be read: {home.why}"]
+        return HandedBack([f"whether an owner is paused could not be read: {home.why}"], failed=True)
     found, wrong = read_mark(home)
+    failed = bool(wrong)
     told = [f"deploy/{name} in {namespace}: {wrong}"] if wrong else []
     over: list[Entry] = []
     flying = read_claim(annotation(home, CLAIM)).incident
@@ -150,11 +160,14 @@ async def hand_back(
         done = await _resumed(cluster, entry, fence)
         if isinstance(done, RequestFailed) and done.kind != "not-found":
             told.append(f"{owner} is still paused: {done.why}")
+            failed = True
             continue
         told.append(f"{owner} is no more" if isinstance(done, RequestFailed) else f"{owner} has it again")
         over.append(entry)
     unmarked = await _remarked(cluster, namespace, name, lambda now: [entry for entry in now if entry not in over], fence) if over else []
-    return [*told, unmarked.why] if isinstance(unmarked, RequestFailed) else told
+    if isinstance(unmarked, RequestFailed):
+        return HandedBack([*told, unmarked.why], failed=True)
+    return HandedBack(told, failed)
 
 
 async def _resumed(cluster: Cluster, entry: Entry, fence: Fence) -> Object | RequestFailed:

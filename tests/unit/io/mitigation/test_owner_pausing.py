@@ -316,7 +316,7 @@ def test_resume_of_an_incident_hands_back_its_own_and_those_without_one() -> Non
         (chat, hpa) = owned.switches()
         await owned.pause("i0", hpa)
         await owned.pause("i1", chat)
-        assert "Application chat stays paused" in await owned.campaign.owners_back(State(found.plan(), "Done", revision=9))
+        assert "Application chat stays paused" in (await owned.campaign.owners_back(State(found.plan(), "Done", revision=9))).told
         assert len(owned.mark) == 2
         await owned.campaign.owners_back(State(found.plan(), "Done", revision=9), everyone=True)
         assert [entry["incident"] for entry in owned.mark] == ["i0"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.judge.evidence.endpoint import endpoints, serves
+from barostat.platform.label_selector import as_query
 from barostat.platform.objects import instant, mapping, name_of, objects, text
 from barostat.platform.pods import engine_container, looks_like_vllm
 from barostat.platform.workload import workload_of
@@ -114,7 +115,7 @@ async def _named(cluster: Cluster, target: str, namespace: str, found: Selection
         if item.kind != "forbidden":
             raise item.error()
         found.lacking.append(item.right)
-    labels = "" if isinstance(item, RequestFailed) else selector_of(mapping(item, "spec", "selector"))
+    labels = "" if isinstance(item, RequestFailed) else as_query(mapping(item, "spec", "selector"))
     listed = await cluster.list(PODS, namespace, labels=labels)
     if isinstance(listed, RequestFailed):
         raise listed.error()
@@ -140,16 +141,6 @@ async def _others(cluster: Cluster, resource: Resource, namespace: str) -> str:
         return "" if isinstance(listed, RequestFailed) else f"; there is no {resource.kind} at all"
     names = sorted(name_of(item) for item in listed.items)
     return f"; there are: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
-
-
-def selector_of(selector: Mapping[str, Any]) -> str:
-    """A label selector as the API server reads it from a query."""
-    parts = [f"{key}={value}" for key, value in mapping(selector, "matchLabels").items()]
-    for entry in objects(selector, "matchExpressions"):
-        key, how = text(entry, "key"), text(entry, "operator")
-        values = ",".join(str(value) for value in entry.get("values") or [])
-        parts.append({"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}.get(how, f"!{key}"))
-    return ",".join(parts)
 
 
 def _might_serve(pod: Object) -> bool:

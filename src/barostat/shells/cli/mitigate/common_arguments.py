@@ -12,6 +12,7 @@ from barostat.shells.cli.durations import INTERVAL_S, add_interval, parse_durati
 
 if TYPE_CHECKING:
     from barostat.io.mitigation.campaign import Campaign, Ended, GatewayAccess
+    from barostat.io.mitigation.owner_pausing import HandedBack
     from barostat.remedy.state import State
 
 OK, ROLLED_BACK, CANNOT_TELL, OUTSIDE, REFUSED, STOPPED = 0, 1, 3, 4, 5, 130
@@ -136,19 +137,25 @@ def print_result(text: str) -> None:
 
 def print_end(ended: Ended, namespace: str) -> int:
     """How a run ended is told, with who has the workload again; its exit code."""
-    for told in ended.owners:
-        print_progress(told)
+    print_owners(ended.owners)
     print_result(how_it_ended(ended.state, namespace, stopped=ended.stopped))
-    return end_code(ended.state, stopped=ended.stopped)
+    return end_code(ended)
 
 
-def end_code(state: State, *, stopped: bool) -> int:
-    """0 verified, 1 rolled back, 3 inconclusive or handed over, 5 refused."""
-    if stopped:
+def print_owners(back: HandedBack) -> None:
+    """A line of progress for each who was paused."""
+    for told in back.told:
+        print_progress(told)
+
+
+def end_code(ended: Ended) -> int:
+    """0 verified, 1 rolled back, 3 inconclusive or handed over, 4 verified but an owner could not be handed back, 5 refused."""
+    state = ended.state
+    if ended.stopped:
         return STOPPED
     match state.phase:
         case "Done":
-            return OK
+            return OUTSIDE if ended.owners.failed else OK
         case "RolledBack":
             return CANNOT_TELL if state.verified == "inconclusive" else ROLLED_BACK
         case "Refused":

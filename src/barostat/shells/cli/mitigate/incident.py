@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.mitigate.common_arguments import (
     OK,
+    OUTSIDE,
     REFUSED,
     add_cluster,
     add_gateway,
     add_look,
     print_end,
+    print_owners,
     print_progress,
     print_result,
     within,
@@ -119,10 +121,9 @@ async def go_on(campaign: Campaign, incident: str, abort: str) -> int:
         told = await campaign.owners_back_without_record(incident) if error.where == incident else None
         if told is None:
             raise
-        for line in told:
-            print_progress(line)
+        print_owners(told)
         print_result(f"{incident}: it ended before anything was begun")
-        return OK
+        return OUTSIDE if told.failed else OK
     if abort and is_open(state) and state.committed:
         print_progress(
             "every replica has proved the change already: it goes on to its end, and can then be taken back with `barostat rollback`"

@@ -18,6 +18,7 @@ from barostat.shells.cli.mitigate.common_arguments import (
     how_it_ended,
     name_in,
     print_end,
+    print_owners,
     print_progress,
     print_result,
     within,
@@ -148,7 +149,6 @@ def _ended(run: Ended, campaign: Campaign, *, json_form: bool) -> int:
 
     if not json_form:
         return print_end(run, campaign.namespace)
-    for told in run.owners:
-        print_progress(told)
+    print_owners(run.owners)
     print_result(as_json(run.state, ()))
-    return end_code(run.state, stopped=run.stopped)
+    return end_code(run)

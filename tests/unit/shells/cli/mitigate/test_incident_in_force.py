@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.support.little_kubernetes import NAMESPACE
-from tests.support.owned_workload import Owned
+from tests.support.owned_workload import Owned, once
 from tests.support.remedy_runs import Scene, on_a_little_kubernetes
 
 from barostat.core.change import ConfigChange
@@ -114,3 +114,17 @@ def test_a_limit_that_was_only_held_is_not_taken_back_again(capsys: pytest.Captu
 
     on_a_little_kubernetes(go)
     assert "i1 changed nothing that is still there: request.maxOutputTokens: absent -> 300 was held" in capsys.readouterr().out
+
+
+def test_an_owner_that_could_not_be_handed_back_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    async def go(found: Scene) -> None:
+        made = await campaign(found, ("a", "Done", ""))
+        owned = Owned(found)
+        await owned.pause("a")
+        owned.api.choose = once("PATCH", "/applications/chat", "error")
+        assert await go_on(made, "a", "") == 4
+        assert "Application chat is still paused: cannot patch" in capsys.readouterr().err
+        assert await go_on(made, "a", "") == 0
+        assert owned.is_as_before
+
+    on_a_little_kubernetes(go)
