@@ -165,13 +165,15 @@ def _argo_source(application: Object) -> str:
 
 
 def _argo_switch(application: Object, namespace: str, name: str, automated: Object, *, on: bool) -> Switch:
-    """Auto-sync off, which every version has; the annotation where an ApplicationSet would set the policy again."""
+    """Auto-sync off, which every version has; the annotation where an ApplicationSet or a parent application would set the policy again."""
     made = any(text(entry, "kind") == "ApplicationSet" for entry in objects(application, "metadata", "ownerReferences"))
-    if on and not made:
+    labels, annotations = mapping(application, "metadata", "labels"), mapping(application, "metadata", "annotations")
+    child = _TRACKING in annotations or any(key in labels for key in (*_INSTANCE, "app.kubernetes.io/instance"))
+    if on and not made and not child:
         pause: Mapping[str, Any] = {"spec": {"syncPolicy": {"automated": None}}}
         resume: Mapping[str, Any] = {"spec": {"syncPolicy": {"automated": dict(automated)}}}
         return Switch("argoproj.io/v1alpha1", "Application", namespace, name, pause, resume, "automated sync is switched off")
-    former = value(application, "metadata", "annotations", ARGO_SKIP)
+    former = annotations.get(ARGO_SKIP)
     note = (
         "an ApplicationSet owns the application, and may take the annotation away"
         if made

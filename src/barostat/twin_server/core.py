@@ -159,6 +159,7 @@ class _Core:
             message: dict[str, Any] = json.loads(text)
             if "add" in message:
                 self._add(message["prompt"], *message["add"])
+            self._prompts.pop(message.get("left", ""), None)
             for request_id in message.get("abort", ()):
                 self._engine.abort(request_id)
                 self._late = [request for request in self._late if request.request_id != request_id]

@@ -167,7 +167,11 @@ class Frontend:
         group = _Group(prompt.tokens, prompt.digest, wanted, arrival_s, wanted.n)
         for first in range(0, wanted.n, _AT_ONCE):
             if first:
-                await asyncio.sleep(0)
+                try:
+                    await asyncio.sleep(0)
+                except asyncio.CancelledError:  # no further part comes, for which the core keeps the prompt
+                    self.tell({"left": request_id})
+                    raise
             under_way += self._submitted(request_id, "" if first else prompt.spelled, group, range(first, min(wanted.n, first + _AT_ONCE)))
 
     def _submitted(self, request_id: str, spelled: str, group: _Group, choices: range) -> list[Running]:

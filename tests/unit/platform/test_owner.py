@@ -85,6 +85,16 @@ def test_argo_cd_is_paused_by_its_policy_and_handed_back_as_it_was() -> None:
     assert "ApplicationSet" in made.note
 
 
+def test_an_application_of_applications_keeps_its_policy_for_the_parent_would_set_it_again() -> None:
+    for tracked in ({"argocd.argoproj.io/tracking-id": "apps:argoproj.io/Application:argocd/prod"}, None):
+        child = application({"selfHeal": True}, tracked)
+        if not tracked:
+            child["metadata"]["labels"] = {"app.kubernetes.io/instance": "apps"}
+        switch = only(owners(deployment(annotations=TRACKED), applications=[child])).switch
+        assert switch is not None
+        assert switch.pause == {"metadata": {"annotations": {"argocd.argoproj.io/skip-reconcile": "true"}}}
+
+
 def test_argo_cd_that_was_paused_for_the_workload_hinders_no_more() -> None:
     noted = {("Application", "argocd", "prod")}
     paused = only(owners(deployment(annotations=TRACKED), applications=[application()], paused=noted))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -13,9 +14,12 @@ from barostat.core.version import parse_version
 from barostat.engines.vllm.logs.writer import StartFacts
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import KvGroup, Settings
+from barostat.twin_server.asked import Wanted
 from barostat.twin_server.core import _Core
+from barostat.twin_server.frontend import _AT_ONCE, Frontend, Prompt
 from barostat.twin_server.lengths import OutputLengths
 from barostat.twin_server.serving import Serving
+from barostat.twin_server.telemetry import Telemetry
 
 STEP_S = 0.2
 
@@ -52,6 +56,28 @@ def test_who_comes_during_a_step_is_in_the_next_or_where_that_is_made_up_already
     under_way = next(end for end in ends if end > added_ns)
     assert (at_ns - under_way) / 1e9 == pytest.approx(steps * STEP_S, rel=0.3)
     assert (at_ns - scheduled_ns) / 1e9 == pytest.approx(steps * STEP_S, rel=0.3)
+
+
+def test_the_prompt_of_who_leaves_between_two_parts_is_kept_no_longer() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(5)
+    core = _Core(serving(asynchronous=False), theirs)
+    front = Frontend(core._serving, 1, Telemetry(core._serving, 1))
+
+    async def leaves() -> None:
+        wanted = Wanted(n=3 * _AT_ONCE, max_tokens=2)
+        listening = await front.connect(ours)
+        asked = asyncio.create_task(front.submit("r", Prompt([1, 2]), wanted, 0.0, []))
+        await asyncio.sleep(0)
+        assert core._read()
+        assert list(core._prompts) == ["r"]
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        while core._prompts:
+            assert core._read()
+        listening.cancel()
+
+    asyncio.run(leaves())
 
 
 def _tell(core: socket.socket, name: str, tokens: int) -> None:
