@@ -1,6 +1,6 @@
 """The workload that a pod belongs to: what it asks for, what is Ready, what waits for a node.
 
-Source: apps/v1 Deployment, ReplicaSet and StatefulSet; the `pod-template-hash` label.
+Source: apps/v1 Deployment, ReplicaSet and StatefulSet; the `pod-template-hash` label; leaderworkerset.x-k8s.io/v1.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from barostat.core.signal import Signal
 from barostat.platform.objects import Object, condition, count, fact, items, mapping, name_of, objects, text
 from barostat.platform.pod_status import unschedulable
 from barostat.platform.pods import looks_like_vllm
+
+IN_SET, PLACE_IN_GROUP = "leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/worker-index"
+"""Labels of a LeaderWorkerSet's pods: its name, and which of its group a pod is; the leader is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,15 @@ def _controllers(documents: Mapping[str, Any]) -> list[Object]:
     return [item for kind in ("deployments", "statefulsets", "leaderworkersets") for item in items(documents.get(kind))]
 
 
-def _workload(item: Object, replica_set: Object | None = None) -> Workload:
-    return Workload(text(item, "kind") or "Deployment", name_of(item), text(item, "metadata", "namespace"), item, replica_set)
+def _workload(item: Object, kind: str = "Deployment", replica_set: Object | None = None) -> Workload:
+    return Workload(text(item, "kind") or kind, name_of(item), text(item, "metadata", "namespace"), item, replica_set)
 
 
 def _by_owner(documents: Mapping[str, Any], pod: Object) -> Workload | None:
     namespace = text(pod, "metadata", "namespace")
     kind, owner = _owner(pod)
+    if name := text(pod, "metadata", "labels", IN_SET):
+        kind, owner = "LeaderWorkerSet", name
     if not owner:
         return None
     replica_set = None
@@ -60,7 +65,7 @@ def _by_owner(documents: Mapping[str, Any], pod: Object) -> Workload | None:
         owner = name
     for item in _controllers(documents):
         if name_of(item) == owner and _same(item, namespace) and text(item, "kind") in ("", kind):
-            return _workload(item, replica_set)
+            return _workload(item, kind, replica_set)
     return Workload(kind, owner, namespace, replica_set if kind == "ReplicaSet" else None, replica_set)
 
 
@@ -82,7 +87,8 @@ def pods_of(documents: Mapping[str, Any], workload: Workload | None) -> list[Obj
     told: dict[tuple[str, ...], Workload | None] = {}  # pods of one owner, which are many, have one answer
     owned = []
     for item in found:
-        key = (*_owner(item), text(item, "metadata", "namespace"), text(item, "metadata", "labels", "pod-template-hash"))
+        labels = mapping(item, "metadata", "labels")
+        key = (*_owner(item), text(item, "metadata", "namespace"), text(labels, "pod-template-hash"), text(labels, IN_SET))
         other = told[key] if key in told else told.setdefault(key, _by_owner(documents, item))
         if other is not None and (other.kind, other.name) == (workload.kind, workload.name):
             owned.append(item)

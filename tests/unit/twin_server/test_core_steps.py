@@ -14,9 +14,8 @@ from barostat.core.version import parse_version
 from barostat.engines.vllm.logs.writer import StartFacts
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import KvGroup, Settings
-from barostat.twin_server.asked import Wanted
 from barostat.twin_server.core import _Core
-from barostat.twin_server.frontend import _AT_ONCE, Frontend, Prompt
+from barostat.twin_server.frontend import _AT_ONCE, Frontend, Prompt, Wanted
 from barostat.twin_server.lengths import OutputLengths
 from barostat.twin_server.serving import Serving
 from barostat.twin_server.telemetry import Telemetry

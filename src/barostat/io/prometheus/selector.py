@@ -10,17 +10,19 @@ from barostat.judge.history.pages import pairs
 
 _MATCHER = re.compile(r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|==|=)\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,"'{}~=!][^\s,"'{}]*)\s*(?:,|$)""")
 _WORKLOADS = {
-    "deploy": "-[0-9a-z]+-[0-9a-z]+", "deployment": "-[0-9a-z]+-[0-9a-z]+", "deployments": "-[0-9a-z]+-[0-9a-z]+",
-    "sts": "-[0-9]+", "statefulset": "-[0-9]+", "statefulsets": "-[0-9]+", "pod": "", "pods": "", "po": "",
-}  # fmt: skip
+    **dict.fromkeys(("deploy", "deployment", "deployments"), "-[0-9a-z]+-[0-9a-z]+"),
+    **dict.fromkeys(("sts", "statefulset", "statefulsets"), "-[0-9]+"),
+    **dict.fromkeys(("lws", "leaderworkerset", "leaderworkersets"), "-[0-9]+(-[0-9]+)?"),
+    **dict.fromkeys(("pod", "pods", "po"), ""),
+}
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
 def matchers(selector: str, namespace: str = "", targets: Sequence[str] = ()) -> str:
     """The matchers without their braces; empty for everything.
 
-    `selector` may stand in braces; a value without quotes is taken as it is. `targets`: deploy/NAME, sts/NAME, pod/NAME: by the names that
-    their pods have.
+    `selector` may stand in braces; a value without quotes is taken as it is. `targets`: deploy/NAME, sts/NAME, lws/NAME, pod/NAME: by
+    the names that their pods have.
     Errors: InputError for what is no matcher, and for a target of another kind.
     """
     text = selector.strip()
@@ -46,6 +48,6 @@ def _pods_of(target: str) -> str:
     kind, slash, name = target.partition("/")
     if not slash or kind not in _WORKLOADS or not _NAME.fullmatch(name):
         raise InputError(
-            "in Prometheus' memory a target is deploy/NAME, sts/NAME or pod/NAME; anything else is chosen with --selector", target
+            "in Prometheus' memory a target is deploy/NAME, sts/NAME, lws/NAME or pod/NAME; anything else is chosen with --selector", target
         )
     return re.escape(name).replace(r"\-", "-") + _WORKLOADS[kind]

@@ -44,7 +44,7 @@ def wanted(arguments: argparse.Namespace, targets: list[str]) -> Wanted | None:
         lone = [name for name in names if given[name]]
         if lone:
             raise InputError(
-                "belongs to a target in a cluster: deploy/NAME, sts/NAME, pod/NAME, -l or -A", f"--{lone[0].replace('_', '-')}"
+                "belongs to a target in a cluster: deploy/NAME, sts/NAME, lws/NAME, pod/NAME, -l or -A", f"--{lone[0].replace('_', '-')}"
             )
         return None
     others = [target for target in targets if target not in workloads]

@@ -20,6 +20,7 @@ from barostat.io.kubernetes.client.resources import (
     Resource,
 )
 from barostat.platform.objects import mapping, name_of, objects, text
+from barostat.platform.workload import IN_SET
 
 MOST_NODES = 12
 """Up to here each node is got by name; above, the list of all is shorter."""
@@ -157,7 +158,7 @@ def _owned_by(item: Object, owners: set[str]) -> bool:
 
 
 def _in_lws(pod: Object) -> bool:
-    return bool(text(pod, "metadata", "labels", "leaderworkerset.sigs.k8s.io/name"))
+    return bool(text(pod, "metadata", "labels", IN_SET))
 
 
 def _before_hash(replica_set: str) -> str:

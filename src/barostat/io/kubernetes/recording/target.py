@@ -12,21 +12,23 @@ from barostat.core.errors import InputError
 from barostat.io.engine_http.http import Answer
 from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.resources import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
+from barostat.io.kubernetes.client.resources import DEPLOYMENTS, LEADER_WORKER_SETS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.judge.evidence.endpoint import endpoints, serves
 from barostat.platform.label_selector import as_query
 from barostat.platform.objects import instant, mapping, name_of, objects, text
 from barostat.platform.pods import engine_container, looks_like_vllm
-from barostat.platform.workload import workload_of
+from barostat.platform.workload import IN_SET, PLACE_IN_GROUP, workload_of
 
 KINDS: dict[str, Resource] = {
-    "deploy": DEPLOYMENTS, "deployment": DEPLOYMENTS, "deployments": DEPLOYMENTS, "deployment.apps": DEPLOYMENTS,
-    "deployments.apps": DEPLOYMENTS,
-    "sts": STATEFUL_SETS, "statefulset": STATEFUL_SETS, "statefulsets": STATEFUL_SETS, "statefulset.apps": STATEFUL_SETS,
-    "statefulsets.apps": STATEFUL_SETS, "rs": REPLICA_SETS, "replicaset": REPLICA_SETS, "replicaset.apps": REPLICA_SETS,
-    "pod": PODS, "pods": PODS, "po": PODS,
+    "deploy": DEPLOYMENTS, "sts": STATEFUL_SETS, "rs": REPLICA_SETS, "lws": LEADER_WORKER_SETS, "po": PODS,
+    **{
+        name: one
+        for one in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, LEADER_WORKER_SETS, PODS)
+        for name in (one.kind.lower(), one.plural, one.right, f"{one.kind.lower()}.{one.group}".rstrip("."))
+    },
 }  # fmt: skip
+"""As kubectl takes them: short, singular, plural, with the group."""
 GUESS_S = 4.0
 RECENT_S = 1800.0
 _NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
@@ -72,7 +74,7 @@ def parsed(target: str) -> tuple[Resource, str]:
     """
     kind, _, name = target.partition("/")
     if not is_workload(target) or not _NAME.match(name):
-        raise InputError("is no target in a cluster; write deploy/NAME, sts/NAME, pod/NAME, -l app=vllm or -A", target)
+        raise InputError("is no target in a cluster; write deploy/NAME, sts/NAME, lws/NAME, pod/NAME, -l app=vllm or -A", target)
     return KINDS[kind.lower()], name
 
 
@@ -111,10 +113,15 @@ async def _named(cluster: Cluster, target: str, namespace: str, found: Selection
             raise item.error()
         found.pods.append(item)
         return
-    if isinstance(item, RequestFailed):
-        if item.kind != "forbidden":
-            raise item.error()
+    if not isinstance(item, RequestFailed):
+        found.workloads.append(item)
+    elif item.kind == "forbidden":
         found.lacking.append(item.right)
+    else:
+        raise item.error()
+    if resource is LEADER_WORKER_SETS:
+        await _leaders(cluster, name, namespace, found)
+        return
     labels = "" if isinstance(item, RequestFailed) else as_query(mapping(item, "spec", "selector"))
     listed = await cluster.list(PODS, namespace, labels=labels)
     if isinstance(listed, RequestFailed):
@@ -130,8 +137,15 @@ async def _named(cluster: Cluster, target: str, namespace: str, found: Selection
         )
         if direct or (owner is not None and (owner.kind, owner.name) == (resource.kind, name)):
             found.pods.append(pod)
-    if not isinstance(item, RequestFailed):
-        found.workloads.append(item)
+
+
+async def _leaders(cluster: Cluster, name: str, namespace: str, found: Selection) -> None:
+    """The pods of the set that answer for their group: its leaders, and workers that have metrics of their own."""
+    listed = await cluster.list(PODS, namespace, labels=f"{IN_SET}={name}")
+    if isinstance(listed, RequestFailed):
+        raise listed.error()
+    leads = [pod for pod in listed.items if text(pod, "metadata", "labels", PLACE_IN_GROUP) in ("", "0")]
+    found.pods += leads + await _by_metrics(cluster, [pod for pod in listed.items if pod not in leads])
 
 
 async def _others(cluster: Cluster, resource: Resource, namespace: str) -> str:

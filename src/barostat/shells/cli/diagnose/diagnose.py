@@ -52,7 +52,10 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "target", nargs="*", metavar="TARGET", help="http://host:8000; deploy/NAME, sts/NAME, pod/NAME in a cluster; a bundle or a log"
+        "target",
+        nargs="*",
+        metavar="TARGET",
+        help="http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle or a log",
     )
     parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz")
     parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help="how long to look (default 30s, 5s with -A)")

@@ -38,7 +38,7 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("target", nargs="*", metavar="TARGET", help="deploy/NAME, sts/NAME, pod/NAME: by the names of its pods")
+    parser.add_argument("target", nargs="*", metavar="TARGET", help="deploy/, sts/, lws/ or pod/NAME: by the names of its pods")
     parser.add_argument("-n", "--namespace", metavar="NS", help="only series of that namespace")
     parser.add_argument("--since", dest="since_s", type=past_span, metavar="TIME", help="review: how far back (default 30d)")
     parser.add_argument("--from", dest="from_at", metavar="TIME", help="post-mortem: its beginning, such as 02:00 or 2026-11-23T02:00Z")

@@ -43,7 +43,7 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("target", nargs="*", metavar="TARGET", help="http://host:8000, or deploy/NAME, sts/NAME, pod/NAME in a cluster")
+    parser.add_argument("target", nargs="*", metavar="TARGET", help="http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster")
     parser.add_argument(
         "--interval", dest="interval_s", type=interval, metavar="TIME", help=f"time between two looks (default {INTERVAL_S:g}s)"
     )

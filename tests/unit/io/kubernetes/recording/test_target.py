@@ -1,0 +1,53 @@
+"""What is meant by a target: a LeaderWorkerSet is its leaders, and the workers that answer for themselves."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.little_kubernetes import NAMESPACE, LittleKubernetes
+from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
+
+from barostat.core.errors import InputError
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.recording.target import KINDS, Wanted, parsed, select
+from barostat.platform.objects import name_of
+from barostat.platform.workload import workload_of
+
+SET = "leaderworkerset.sigs.k8s.io"
+
+
+def test_kinds_are_named_as_kubectl_takes_them() -> None:
+    for kind in ("deploy", "deployment", "deployments", "deployment.apps", "deployments.apps", "sts", "pod", "po", "pods", "rs", "lws"):
+        assert parsed(f"{kind}/x")[1] == "x"
+    assert KINDS["leaderworkersets.leaderworkerset.x-k8s.io"].kind == KINDS["lws"].kind == "LeaderWorkerSet"
+    assert "" not in KINDS
+    with pytest.raises(InputError, match="write deploy/NAME"):
+        parsed("job/x")
+
+
+def _pod(kube: LittleKubernetes, name: str, place: str, answers: bool) -> None:
+    labels = {f"{SET}/name": "big", f"{SET}/worker-index": place, f"{SET}/group-index": "0"}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "big", "controller": True}
+    container = {"name": "vllm", "image": "x/y", "command": ["vllm", "serve", "m"], "args": []}
+    status = {"phase": "Running", **({"podIP": "10.0.0.9"} if answers else {})}
+    kube.add(
+        "pods",
+        {"metadata": {"name": name, "labels": labels, "ownerReferences": [owner]}, "spec": {"containers": [container]}, "status": status},
+    )
+
+
+def test_a_leader_worker_set_is_its_leaders() -> None:
+    async def go(found: Scene) -> None:
+        found.kube.add("leaderworkersets", {"metadata": {"name": "big"}, "spec": {"replicas": 1}})
+        _pod(found.kube, "big-0", "0", answers=False)
+        _pod(found.kube, "big-0-1", "1", answers=False)
+        cluster = by(Cluster(ACCESS), found.api)
+        chosen = await select(cluster, Wanted(("lws/big",), namespace=NAMESPACE), 1e9)
+        assert [name_of(pod) for pod in chosen.pods] == ["big-0"]
+        assert [name_of(one) for one in chosen.workloads] == ["big"]
+        owner = workload_of({"leaderworkersets": chosen.workloads}, chosen.pods[0])
+        assert owner is not None
+        assert (owner.kind, owner.name, owner.document) == ("LeaderWorkerSet", "big", chosen.workloads[0])
+        with pytest.raises(InputError, match="no such LeaderWorkerSet in namespace x; there are: big"):
+            await select(cluster, Wanted(("lws/bgi",), namespace=NAMESPACE), 1e9)
+
+    on_a_little_kubernetes(go)
