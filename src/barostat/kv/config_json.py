@@ -11,6 +11,7 @@ from barostat.core.errors import InputError
 # Where multimodal checkpoints keep their language model. Order matters: Qwen-Omni nests twice.
 _NESTED = ("thinker_config", "talker_config", "text_config", "llm_config", "language_config", "language_model_config", "text_model_config")
 
+_NEVER_ZERO = ("hidden_size", "num_hidden_layers", "vocab_size")
 _MOST_LAYERS = 10_000
 _LARGEST = 10**12
 _LARGEST_FLOAT = 1e308
@@ -63,6 +64,8 @@ class ConfigJson:
             return default
         if not _is_number(found) or not float(found).is_integer() or found < 0:
             raise InputError(f"`{name}` is {found!r}, a whole number was expected", self.source)
+        if found == 0 and name in _NEVER_ZERO:
+            raise InputError(f"`{name}` is 0, and no model is without", self.source)
         if found > (_MOST_LAYERS if name in ("num_hidden_layers", "decoder_layers") else _LARGEST):
             raise InputError(f"`{name}` is {found!r}: no model is that large", self.source)
         return int(found)

@@ -56,6 +56,14 @@ def spoiled(config: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     return made
 
 
+@pytest.mark.parametrize("name", ["hidden_size", "num_hidden_layers", "vocab_size"])
+def test_a_model_without_size_is_refused(name: str) -> None:
+    found = find_model("Qwen/Qwen3-8B")
+    assert found is not None
+    with pytest.raises(InputError, match=f"`{name}` is 0, and no model is without"):
+        read_architecture({**found.config, name: 0}, "config.json")
+
+
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(3, 10))])
 def test_spoiled_configs_are_refused_or_planned(seed: int) -> None:
     dice = random.Random(seed)

@@ -160,6 +160,8 @@ def _length(model: Architecture, config: EngineConfig, notes: list[str]) -> tupl
                 "the engine refuses it without an override"
             )
         return int(given.value), False
+    if given is not None and given.provenance != "version-default" and isinstance(given.value, int | float):
+        raise InputError(f"{given.value} cannot be; a number above 0, -1 or auto is wanted", "--max-model-len")
     if not model.max_position_tokens:
         notes.append("neither the config nor a flag says how long a sequence may be: planned for 8192 tokens")
         return 8192, False

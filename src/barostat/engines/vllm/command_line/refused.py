@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from barostat.catalog.vllm_flags import FLAGS, OTHER_LISTS, OTHER_SWITCHES, canonical_name, known_flag
+from barostat.catalog.vllm_flags import FLAGS, OTHER_LISTS, OTHER_SWITCHES, canonical_name, known_flag, says_nothing
 from barostat.core.version import EngineVersion
+from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.words import CommandLine
 
+_QUOTED = 60
 _NEAR = 0.85
 """How much of a name has to agree for it to be a slip of the hand and no argument that our catalogue lacks."""
 
@@ -17,29 +19,40 @@ _NEAR = 0.85
 class RefusedArgument:
     """One argument, as spelled with its value, and by its name. `because`: a sentence.
 
-    `sure`: False where the name is merely not in our catalogue, which is no complete list.
+    `sure`: False where the name is merely not in our catalogue, which is no complete list. `value`: what it is given, quoted, where that
+    cannot be read; empty where it is the argument itself that is refused.
     """
 
     spelled: str
     name: str
     because: str
     sure: bool
+    value: str = ""
 
 
 def refused_arguments(given: CommandLine, version: EngineVersion) -> list[RefusedArgument]:
-    """Those that this version does not have, by the catalogue, and those that it does not know, in the order given."""
+    """Those that this version does not have, by the catalogue, those that it does not know, and values that cannot be read, in the order
+    given."""
     found = []
     for setting in given.settings.values():
         name = canonical_name(setting.name.partition(".")[0])
         if name in FLAGS:
             if known_flag(name, version) == "absent":
                 found.append(RefusedArgument(setting.spelled, name, _absent(name, version), True))
+            elif _is_told(name, setting.text) and read_value(name, setting.text or "") is None:
+                value = repr((setting.text or "")[:_QUOTED])
+                found.append(RefusedArgument(setting.spelled, name, f"{FLAGS[name].option}: {value} is no value for it", True, value))
         elif name not in OTHER_SWITCHES and name not in OTHER_LISTS:
             near = difflib.get_close_matches(name, FLAGS, n=1, cutoff=_NEAR)
             hint = f" (did you mean {FLAGS[near[0]].option}?)" if near else ""
             option = "--" + setting.name.replace("_", "-") if not setting.name.startswith("-") else setting.name
             found.append(RefusedArgument(setting.spelled, name, f"{option} is no argument of vLLM {version}{hint}", bool(near)))
     return found
+
+
+def _is_told(name: str, text: str | None) -> bool:
+    """True where there is a value, and it is not for a shell or a template to fill in."""
+    return bool(text) and not says_nothing(name, text or "") and "$" not in (text or "") and "{{" not in (text or "")
 
 
 def _absent(name: str, version: EngineVersion) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from barostat.catalog.asked_cards import AskedCards, asked_cards, nearest_cards
 from barostat.catalog.cards import find_card
+from barostat.catalog.vllm_flags import FLAGS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
@@ -92,7 +93,11 @@ def asked(arguments: argparse.Namespace) -> Asked:
     traffic, notes = _traffic(arguments, window)
     if window is not None and request.measured is None:
         notes.append("the engine reports no pool (before 0.8, or no log of its start): reckoned instead")
-    refused = tuple(found.because for found in refused_arguments(line, version) if found.sure) if line is not None else ()
+    wrong = [found for found in refused_arguments(line, version) if found.sure] if line is not None else []
+    for one in wrong:
+        if one.value:
+            raise InputError(f"{one.value} is no value for it", FLAGS[one.name].option)
+    refused = tuple(one.because for one in wrong)
     return Asked(request, traffic, _headroom(arguments.headroom), tuple(notes), refused)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from barostat.catalog.vllm_cache_labels import cache_labels
+from barostat.catalog.vllm_flags import FLAGS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
@@ -298,11 +299,13 @@ def _refused_by_parser(given: CommandLine, command: Sequence[str], version: Engi
     """The end of an engine whose command line has an argument that this version lacks."""
     if not command:
         return None
-    unknown = [found.spelled for found in refused_arguments(given, version) if found.sure or found.name not in _UNKNOWN_IS_FINE]
-    if not unknown:
+    refused = [found for found in refused_arguments(given, version) if found.sure or found.name not in _UNKNOWN_IS_FINE]
+    if not refused:
         return None
     usage = "usage: vllm [-h] [-v]\n            {chat,complete,serve,launch,bench,collect-env,run-batch}\n            ..."
-    return Unstartable(f"{usage}\nvllm: error: unrecognized arguments: {' '.join(unknown)}", 2)
+    if wrong := next((one for one in refused if one.value), None):
+        return Unstartable(f"{usage}\nvllm serve: error: argument {FLAGS[wrong.name].option}: invalid value: {wrong.value}", 2)
+    return Unstartable(f"{usage}\nvllm: error: unrecognized arguments: {' '.join(one.spelled for one in refused)}", 2)
 
 
 def _no_such_model(given: CommandLine, version: EngineVersion) -> Unstartable:

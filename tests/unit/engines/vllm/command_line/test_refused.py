@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barostat.catalog.vllm_flags import FLAGS
 from barostat.core.version import parse_version
 from barostat.engines.vllm.command_line.refused import refused_arguments
 from barostat.engines.vllm.command_line.words import parse
@@ -43,3 +44,26 @@ def test_what_is_known_is_not_refused(words: str) -> None:
 
 def test_an_argument_that_the_catalogue_lacks_is_not_surely_wrong() -> None:
     assert [sure for _, sure in told("--something-of-tomorrow x", "0.32.0")] == [False]
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("--block-size foo", "'foo'"),
+        ("--max-num-seqs 1e3", "'1e3'"),
+        ("--gpu-memory-utilization nan", "'nan'"),
+        ("--gpu-memory-utilization=90%", "'90%'"),
+        ("--max-num-seqs 99999999999999999999", "'99999999999999999999'"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_refused(words: str, value: str) -> None:
+    version = parse_version("0.32.0")
+    assert version is not None
+    (found,) = refused_arguments(parse(["vllm", "serve", "m", *words.split()], {}), version)
+    assert (found.value, found.sure) == (value, True)
+    assert found.because == f"{FLAGS[found.name].option}: {value} is no value for it"
+
+
+@pytest.mark.parametrize("words", ["--max-num-seqs $(N)", "--max-model-len auto", "--max-model-len 8k", "--max-num-seqs None"])
+def test_a_value_that_others_fill_in_or_that_says_nothing_is_not_refused(words: str) -> None:
+    assert told(words, "0.32.0") == []

@@ -39,6 +39,22 @@ def test_what_is_no_number_of_an_engine_is_refused_and_not_left_out(value: str, 
     assert len(said) < 200
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--gpu-memory-utilization", "nan"), ("--gpu-memory-utilization", "90%"), ("--block-size", "foo"), ("--block-size", "-16"),
+        ("--max-model-len", "-2"), ("--max-model-len", "0"), ("--max-model-len", "1e99"), ("--max-num-seqs", "1e3"),
+    ],
+)  # fmt: skip
+def test_a_value_of_the_engines_own_command_line_is_refused_and_not_left_out(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--", *words]) == 2
+    option, value = words
+    assert f"barostat: {option}: " in (said := capsys.readouterr().err)
+    assert value in said
+
+
 def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s,itl=50ms"]
     assert main([*command, "-o", "limits"]) == 0
