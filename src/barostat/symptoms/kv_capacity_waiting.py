@@ -39,15 +39,15 @@ LARGE_PART_RATIO = 0.05
 PREEMPTED = ("preemptions_in_window", "log_preemptions", "log_preempted_v0")
 
 
-def _few_run(moments: tuple[Moment, ...]) -> bool:
-    """True if few run and each of them holds a large part of the pool.
+def _few_run(moments: tuple[Moment, ...], limit: float) -> bool:
+    """True if few run, fewer than may, and each of them holds a large part of the pool.
 
     A reading of nothing at all lies between the end of one and the first step of the next: as much as two of three readings may.
     """
     running = tuple(moment for moment in moments if moment.values[1] > 0)
     return (
         3 * len(running) >= len(moments)
-        and holding(running, lambda used, runs, _waits: 1 <= runs <= FEW_REQUESTS and used >= LARGE_PART_RATIO * runs).holds
+        and holding(running, lambda used, runs, _waits: runs <= FEW_REQUESTS and runs < limit and used >= LARGE_PART_RATIO * runs).holds
     )
 
 
@@ -92,7 +92,7 @@ def judge(window: Window) -> Verdict:
         slots = f"{running.last:.0f} of {limit:.0f} slots in use"
         because = f"{length(waiting):.0f} wait while the pool fills up again and again (mean {mean:.0%}), {slots}"
         return Present(because, evidence, 0.8)
-    if stuck.holds and light is True and _few_run(moments) and (said := waits_long(window)):
+    if stuck.holds and light is True and _few_run(moments, limit) and (said := waits_long(window)):
         because = f"{length(waiting):.0f} wait {said} with slots and step budget free: the pool, {mean:.0%} used, has no room for the next"
         return Present(because, evidence, min(stuck.confidence, 0.7))
     if holding(moments, lambda _used, runs, _waits: runs >= limit).holds:
