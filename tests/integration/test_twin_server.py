@@ -291,3 +291,23 @@ def test_ctrl_c_while_it_starts_ends_it_even_where_the_shell_switched_it_off() -
             assert "barostat: interrupted" in engine.log_text()
     finally:
         signal.signal(signal.SIGINT, own)
+
+
+def test_an_echo_comes_with_the_first_token_and_alone_where_no_output_is_asked_for(engine: TwinEngine) -> None:
+    def told(**more: Any) -> list[str]:
+        body = {"model": "tiny", "prompt": [5, 6, 7], "echo": True, "stream": True, **more}
+        with httpx.stream("POST", engine.url + "/v1/completions", json=body) as answer:
+            lines = [line[6:] for line in answer.iter_lines() if line.startswith("data: {")]
+        return [json.loads(line)["choices"][0]["text"] for line in lines]
+
+    def whole(**more: Any) -> str:
+        answer = httpx.post(engine.url + "/v1/completions", json={"model": "tiny", "prompt": [5, 6, 7], "echo": True, **more})
+        return str(answer.json()["choices"][0]["text"])
+
+    (prompt,) = told(max_tokens=0)
+    assert prompt == whole(max_tokens=0) != ""
+    first, *rest = told(max_tokens=3)
+    assert first.startswith(prompt)
+    assert len(first) > len(prompt)
+    assert len(rest) == 2
+    assert "".join([first, *rest]) == whole(max_tokens=3)

@@ -257,7 +257,7 @@ class App:
                 tokens += new
             if reason == DEAD:
                 return await self._dead(exchange)
-            text = self.tokenizer.decode([*one.prompt, *tokens] if asked.echo else tokens)
+            text = self.tokenizer.decode(self._shown(asked, one, tokens))
             if index % _AT_ONCE == 0:
                 await asyncio.sleep(0)
             said.append(Said(index, text, reason, *((tokens, one.prompt) if asked.token_ids else ())))
@@ -297,17 +297,21 @@ class App:
                 return True
         return False
 
+    @staticmethod
+    def _shown(asked: Asked, one: Running, tokens: list[int]) -> list[int]:
+        """What a client sees where these are the first tokens: an echo comes with them."""
+        return list(one.prompt) if asked.prompt_alone else [*one.prompt, *tokens] if asked.echo else tokens
+
     async def _stream_one(self, exchange: Exchange, asked: Asked, head: Head, index: int, one: Running) -> bool:
         """All pieces of one choice are sent; True where the engine died before its end."""
-        if asked.echo:
-            await exchange.event(_text(answers.piece(asked, head, Said(index, self.tokenizer.decode(one.prompt), None), None)))
         sent = 0
         while True:
             new, reason = await one.arrived()
             if reason == DEAD:
                 return True
+            shown = new if sent else self._shown(asked, one, new)
             sent += len(new)
-            said = Said(index, self.tokenizer.decode(new), reason, new if asked.token_ids else None)
+            said = Said(index, self.tokenizer.decode(shown), reason, new if asked.token_ids else None)
             used = answers.usage(one.prompt_tokens, sent) if asked.usage_always else None
             await exchange.event(_text(answers.piece(asked, head, said, used)))
             if reason is not None:

@@ -27,6 +27,8 @@ COMPLETION_TOKENS = 16
 _LONGEST_PIECE = 16
 _WORK = bytes(65_536)
 _MOST_ANSWERS = 16384  # vLLM 0.32.0, VLLM_MAX_N_SEQUENCES
+_GREEDY = 1e-5
+"""A temperature below is none. Source: vLLM 0.32.0, sampling_params._SAMPLING_EPS."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _YES, _NO = frozenset(("1", "on", "t", "true", "y", "yes")), frozenset(("0", "off", "f", "false", "n", "no"))
 _STREAM_OPTIONS = ("include_usage", "continuous_usage_stats")
@@ -35,7 +37,10 @@ _RANGES = (("temperature", 0.0, float("inf"), "must be non-negative"), ("top_p",
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that can be served. `wanted`: one per prompt, as max_tokens may be cut to what fits."""
+    """A request that can be served. `wanted`: one per prompt, as max_tokens may be cut to what fits.
+
+    `prompt_alone`: the prompt is given back and nothing else, though a token is generated: echo, and no output asked for.
+    """
 
     prompts: tuple[Prompt, ...]
     wanted: tuple[Wanted, ...]
@@ -45,6 +50,7 @@ class Asked:
     usage_at_end: bool = False
     usage_always: bool = False
     echo: bool = False
+    prompt_alone: bool = False
     token_ids: bool = False
 
     @property
@@ -177,9 +183,11 @@ class Reader:
         switches = self._switches(body, chat=chat)
         if isinstance(switches, Refusal):
             return switches
+        echo = switches["echo"] and not chat
+        alone = echo and limit == 0
         wanted = []
         for prompt in prompts:
-            one = self._wanted(len(prompt), limit, numbers, chat=chat, ignore_eos=switches["ignore_eos"])
+            one = self._wanted(len(prompt), 1 if alone else limit, numbers, chat=chat, ignore_eos=switches["ignore_eos"])
             if isinstance(one, Refusal):
                 return one
             wanted.append(one)
@@ -191,7 +199,8 @@ class Reader:
             stream=switches["stream"],
             usage_at_end=switches["include_usage"],
             usage_always=switches["include_usage"] and switches["continuous_usage_stats"],
-            echo=switches["echo"] and not chat,
+            echo=echo,
+            prompt_alone=alone,
             token_ids=switches["return_token_ids"],
         )
 
@@ -229,6 +238,9 @@ class Reader:
                 return errors.bad_request(f"{name} {rule}, got {_shown(value)}.", name, _shown(value))
         if found["n"] is not None and found["n"] < 1:
             return errors.bad_request(f"n must be at least 1, got {found['n']}.")
+        greedy = isinstance(heat := body.get("temperature"), int | float) and not isinstance(heat, bool) and heat < _GREEDY
+        if greedy and (found["n"] or 1) > 1:
+            return errors.bad_request(f"n must be 1 when using greedy sampling, got {found['n']}.")
         if found["n"] is not None and found["n"] > _MOST_ANSWERS and self.serving.version.at_least("0.32.0"):
             more = "To increase this limit, set the VLLM_MAX_N_SEQUENCES environment variable."
             return errors.bad_request(f"n must be at most {_MOST_ANSWERS}, got {found['n']}. {more}")

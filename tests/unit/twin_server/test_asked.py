@@ -239,3 +239,16 @@ def test_the_slow_reader_refuses_what_the_quick_one_refuses(text: bytes) -> None
             _read_slowly(text)
         return
     assert repr(_read_slowly(text)) == repr(quick)
+
+
+def test_several_answers_need_chance() -> None:
+    assert "n must be 1 when using greedy sampling, got 2." in refusal(temperature=0, n=2).message
+    assert asked(temperature=0, n=1).wanted[0].n == 1
+    assert asked(temperature=0.7, n=2).wanted[0].n == 2
+
+
+def test_an_echo_without_output_gives_the_prompt_alone() -> None:
+    found = asked(echo=True, max_tokens=0)
+    assert (found.prompt_alone, found.wanted[0].max_tokens) == (True, 1)
+    assert not asked(echo=True, max_tokens=1).prompt_alone
+    assert "max_tokens must be at least 1" in refusal(max_tokens=0).message

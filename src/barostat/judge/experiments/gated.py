@@ -20,6 +20,7 @@ from barostat.admit.gate import decide, due, joined, next_due_at, observed, prod
 from barostat.admit.ledger import Ledger
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.rules import Rules
+from barostat.core.errors import InputError
 from barostat.judge.experiments.gates import REPLICAS, GateName
 from barostat.twin.event_skipping.state import EventSkippingState
 from barostat.twin.fed import FedEngine
@@ -84,6 +85,15 @@ class GatedOutcome:
     preemptions: int = 0
     last_arrival_s: float = 0.0
     engines: list[Outcome] = field(default_factory=list)
+
+
+def one_kind_of_attention(settings: Settings, where: str) -> None:
+    """Nothing, where a gateway can be tried before that engine: it reckons in one kind of blocks.
+
+    Errors: InputError.
+    """
+    if len(settings.groups) > 1 or not settings.groups[0].is_full:
+        raise InputError("is tried before an engine with one kind of attention; this model has several", where)
 
 
 class GatedRun:

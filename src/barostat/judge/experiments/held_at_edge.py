@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barostat.admit.rules import Rules
-from barostat.core.errors import InputError
-from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic
+from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic, one_kind_of_attention
 from barostat.twin.intake import NS, Rejection
 from barostat.twin.outcome import Outcome
 from barostat.twin.pace import Pace
@@ -27,8 +26,7 @@ def held_at_edge(settings: Settings, pace: Pace, rows: Sequence[Row], budget_tok
 
     Errors: InputError for an engine with several kinds of attention: behind a gateway the twin has one.
     """
-    if len(settings.groups) > 1 or not settings.groups[0].is_full:
-        raise InputError("a budget at the edge is tried with one kind of attention; this model has several", "edge-kv-budget")
+    one_kind_of_attention(settings, "edge-kv-budget")
     rules = Rules(kv_token_budget=budget_tokens, queue_deadline_s=_NO_END_S, max_queued=_NO_END)
     found = GatedRun(Fleet(1, settings, pace), rules, Traffic(rows, seen=rows[:_SEEN])).run()
     (outcome,) = found.engines

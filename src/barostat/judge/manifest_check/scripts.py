@@ -112,7 +112,10 @@ def _docker_image(texts: list[str]) -> int | None:
 def engines_of_unit(document: Document, node: Node, name: str) -> Iterator[Engine]:
     """The engine of a systemd unit."""
     env: dict[str, str] = {}
+    end = 0
     for match in _UNIT_LINE.finditer(node.text):
+        if match.start() < end:  # goes on the line before, which ends in a backslash
+            continue
         end = match.end()
         while (stop := node.text.find("\n", end)) >= 0 and node.text[stop - 1] == "\\":
             end = stop + 1

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 
+from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
@@ -60,6 +61,8 @@ def deployment_of(
     if version.before("0.8.0") or not _switch(config, "VLLM_USE_V1", True):
         given = config.get("max_num_batched_tokens")
         budget = budget if given is not None and given.provenance != "version-default" else max(2048, length)
+    elif not _switch(config, "enable_chunked_prefill", True) and not behaves("chunked-prefill-forced", version):
+        budget = budget if is_given(config, "max_num_batched_tokens") else max(budget, length)
     for name in ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"):
         found = config.get(name)
         if found is not None and not found.certain:

@@ -44,6 +44,12 @@ def test_a_word_in_a_folded_block_has_its_own_place() -> None:
     assert (engine.model.text, engine.model.place.line) == ("Qwen/Qwen3-8B", 12)
 
 
+def test_a_line_of_a_unit_that_goes_on_is_one_command() -> None:
+    line = "ExecStart=/usr/bin/vllm serve Qwen/Qwen3-8B \\\n"
+    (engine,) = scene_of([document_of("[Service]\n" + line * 200 + "  --port 8001\n", "vllm.service")]).engines
+    assert engine.form == "systemd"
+
+
 def test_a_script_may_start_several_servers() -> None:
     first, second = _engines(
         """\

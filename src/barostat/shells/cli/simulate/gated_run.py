@@ -10,7 +10,7 @@ from barostat.core.errors import InputError
 from barostat.core.verdict import Present, Unknown
 from barostat.io.input_files.limits_file import load as load_limits
 from barostat.judge.experiments.admission import run_gated
-from barostat.judge.experiments.gated import Fleet, Traffic
+from barostat.judge.experiments.gated import Fleet, Traffic, one_kind_of_attention
 from barostat.shells.cli.simulate.simulated_run import load
 from barostat.shells.reports.json_text import json_text
 from barostat.shells.reports.simulation.gated import gated_json, gated_table
@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError("is of one engine: it goes without --gateway", name)
     limits = load_limits(arguments.gateway)
     loaded = load(arguments)
+    one_kind_of_attention(loaded.engine.settings, "--gateway")
     for note in loaded.notes:
         print(f"barostat: {note}", file=sys.stderr)
     stated = limits.spec.slo

@@ -14,7 +14,7 @@ from barostat.twin.linear_pace import LinearPace, parse_pace
 from barostat.twin.modelled import ModelledPace
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.settings import KvGroup, Policy, Settings, for_version, newer_than_read
+from barostat.twin.settings import KvGroup, Policy, Settings, check, for_version, newer_than_read
 
 if TYPE_CHECKING:
     from barostat.catalog.cards import Card
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _FROM = "from="
 # Our argument -> vLLM's flag, for what the engine's own resolution has to know.
-_PASSED = {
+SWITCHES = ("enable_prefix_caching", "enable_chunked_prefill", "async_scheduling", "enforce_eager")
+PASSED = {
     "max_num_seqs": "--max-num-seqs",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_model_len": "--max-model-len",
@@ -240,9 +241,8 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     card = card_of(arguments.gpu) if arguments.gpu else None
     if card is None and arguments.kv_blocks is None:
         raise InputError("say --gpu NAME or --kv-blocks N beside --model-config", "--gpu")
-    words = [word for ours, flag in _PASSED.items() if (value := getattr(arguments, ours)) is not None for word in (flag, str(value))]
-    names = ("enable_prefix_caching", "async_scheduling", "enforce_eager")
-    switches = {name: getattr(arguments, name) for name in names}
+    words = [word for ours, flag in PASSED.items() if (value := getattr(arguments, ours)) is not None for word in (flag, str(value))]
+    switches = {name: getattr(arguments, name) for name in SWITCHES}
     words += [f"--{'' if on else 'no-'}{name.replace('_', '-')}" for name, on in switches.items() if on is not None]
     memory = card.memory_bytes[0] / GIB if card is not None else None
     config = resolve(args=["vllm", "serve", *words], env={}, version=version, gpu=card.name if card else None, gpu_memory_gib=memory)
@@ -259,6 +259,8 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
         chunked_prefill=arguments.enable_chunked_prefill is not False,
         reserve_full_isl=settings.reserve_full_isl and arguments.reserve_full_isl is not False,
     )
+    if not settings.chunked_prefill:
+        check(settings)
     pace = pace_of_plan(made) if card is not None and arguments.step_time is None and arguments.latency is None else None
     notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
     return settings, pace, notes

@@ -49,6 +49,24 @@ def test_blocks_may_be_given_directly() -> None:
     assert found.cache_labels["kv_cache_size_tokens"] == "6400"
 
 
+@pytest.mark.parametrize(
+    "more", ["--gpu-memory-utilization=0.5", "--kv-cache-dtype=fp8", "--kv-cache-memory-bytes=4000000000", "--enforce-eager"]
+)
+def test_what_sizes_the_pool_is_heeded(more: str) -> None:
+    asked = ("--model-config", "Qwen/Qwen3-8B", "--gpu", "H100")
+    assert serving(*asked, more).settings.kv_blocks != serving(*asked).settings.kv_blocks
+    with pytest.raises(InputError, match="has no effect without --model-config"):
+        serving("--kv-blocks", "400", *PACE, more)
+
+
+def test_without_chunks_a_step_holds_the_longest_prompt() -> None:
+    engine = ("--model-config", "Qwen/Qwen3-8B", "--gpu", "H100", "--no-enable-chunked-prefill")
+    found = serving(*engine).settings
+    assert (found.chunked_prefill, found.max_num_batched_tokens) == (False, found.max_model_len)
+    given = ("--max-model-len", "4096", "--max-num-batched-tokens", "9000")
+    assert serving(*engine, *given).settings.max_num_batched_tokens == 9000
+
+
 def test_a_model_on_a_card_is_sized_as_the_plan_sizes_it_and_paced_by_the_step_model() -> None:
     found = serving("--model-config", "Qwen/Qwen3-8B", "--gpu", "H100")
     assert found.settings.kv_blocks > 10_000

@@ -66,6 +66,13 @@ def test_replicas_are_told_by_what_they_yield_together(workload: str, capsys: py
     assert several["ttftSeconds"]["p99"] < today["ttftSeconds"]["p99"]
 
 
+def test_other_blocks_take_the_same_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--set", "block-size=32", "--set", "kv-blocks=1599", "-o", "json") == 0
+    today, larger, more = _read(capsys)
+    assert 0.9 * today["preemptions"] < larger["preemptions"] < 1.1 * today["preemptions"]
+    assert more["preemptions"] < 0.8 * larger["preemptions"]
+
+
 def test_the_table_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("--set", "max_num_seqs=12") == 0
     lines = capsys.readouterr().out.splitlines()
