@@ -197,7 +197,7 @@ def test_every_card_finds_itself_and_has_memory() -> None:
 
 def test_every_model_of_the_catalogue_reads() -> None:
     assert len(model_names()) > 130
-    unread = [name for name in model_names() if model(name).hidden_size <= 0]
+    unread = [name for name in model_names() if model(name).hidden_size <= 0 or not model(name).known]
     assert not unread
 
 

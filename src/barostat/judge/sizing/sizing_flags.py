@@ -70,6 +70,7 @@ def deployment_of(
     block_flag = config.number("block_size")
     given_block = config.get("block_size")
     block = int(block_flag) if block_flag and given_block and given_block.certain else _block(model, version, capability, is_cpu)
+    notes += [f"--{name.replace('_', '-')} is not counted here: {why}" for name, why in _NOT_COUNTED.items() if _is_on(config, name)]
     speculation = speculation_of(model, config, drafter, version)
     notes.extend(speculation.notes)
     drafts = speculation.draft.tokens
@@ -123,6 +124,17 @@ def deployment_of(
     return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False), speculation.draft)
 
 
+_NOT_COUNTED = {
+    "cpu_offload_gb": "that much of the weights stays in the host's memory, and the pool is larger by it",
+    "enable_lora": "the adapters' places in memory make the pool smaller",
+    "hf_overrides": "the model's configuration is taken as it is published",
+    "prefill_context_parallel_size": "a prompt's cache is spread over that many cards",
+    "kv_transfer_config": "a connector may switch off what keeps the cache of hybrid models small",
+    "compilation_config": "which graphs are recorded",
+    "cudagraph_capture_sizes": "which graphs are recorded",
+}
+"""Settings that move memory and are not reckoned with."""
+_OFF = ("0", "0.0", "1", "false", "none", "{}")
 MOST_RANKS = 65_536
 _POSITIVE = (
     *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size", "block_size", "max_num_seqs"),
@@ -237,6 +249,11 @@ def _is_text_only(config: EngineConfig) -> bool:
         except ValueError:
             return False
     return isinstance(limits, dict) and bool(limits) and all(value == 0 for value in limits.values())
+
+
+def _is_on(config: EngineConfig, name: str) -> bool:
+    given = config.get(name)
+    return given is not None and given.provenance != "version-default" and str(given.value).lower() not in _OFF
 
 
 def _switch(config: EngineConfig, name: str, default: bool) -> bool:

@@ -23,6 +23,7 @@ from barostat.core.version import EngineVersion, parse_version
 from barostat.engines.vllm.command_line.config_checks import declared_problems
 from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse
 
+_DEEPEST = 8
 _SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _TELLING_ENV = (
     "VLLM_CPU_KVCACHE_SPACE", "VLLM_USE_V1", "VLLM_USE_V2_MODEL_RUNNER", "VLLM_ATTENTION_BACKEND", "VLLM_KV_CACHE_LAYOUT",
@@ -104,9 +105,34 @@ def _declared(line: CommandLine, env: Mapping[str, str], config_file: Mapping[st
             problems.append(f"{setting.spelled}: {setting.text} is no value for {FLAGS[name].option if name in FLAGS else name}")
         else:
             values[name] = ConfigValue(value, *_place(setting), certain=not setting.loose)
+    for name, (text, spelled) in _folded(line).items():
+        values[name] = ConfigValue(text, "flag", spelled)
     if line.model is not None and "model" not in line.settings:
         values["model"] = ConfigValue(line.model, "flag", line.model)
     return values, problems
+
+
+def _folded(line: CommandLine) -> dict[str, tuple[str, str]]:
+    """`--speculative-config.method eagle3` and its like as the JSON that vLLM makes of them, with how they are spelled, by argument.
+
+    Source: vLLM 0.32.0, FlexibleArgumentParser.parse_args.
+    """
+    documents: dict[str, dict[str, Any]] = {}
+    spelled: dict[str, list[str]] = {}
+    for setting in line.occurrences:
+        root, *path = setting.name.split(".")
+        if setting.text is None or root not in FLAGS or FLAGS[root].kind != "json" or not all(path) or not 1 <= len(path) <= _DEEPEST:
+            continue
+        place = documents.setdefault(root, {})
+        for part in path[:-1]:
+            inner = place.get(part)
+            place[part] = place = inner if isinstance(inner, dict) else {}
+        try:
+            place[path[-1]] = json.loads(setting.text)
+        except (ValueError, RecursionError):
+            place[path[-1]] = setting.text
+        spelled.setdefault(root, []).append(setting.spelled)
+    return {root: (json.dumps(document), " ".join(spelled[root])) for root, document in documents.items()}
 
 
 def _place(setting: Setting) -> tuple[Any, str]:

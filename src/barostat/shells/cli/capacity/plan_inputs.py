@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from barostat.kv.architecture import Architecture
 from barostat.kv.read_architecture import read_architecture
 from barostat.shells.cli.capacity.plan_arguments import PASSED
 
+_MOST_TOKENS = 1e9
 MOST_SHOWN = 40
 _PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
@@ -61,12 +63,13 @@ def asked(arguments: argparse.Namespace) -> Asked:
     found = open_model(named)
     version, assumed = _version(arguments, window)
     is_cpu = (arguments.gpu or "").lower() == "cpu" or arguments.cpu_kvcache_space_gib is not None or "+cpu" in str(version)
+    _bytes(arguments.cpu_kvcache_space_gib, "--cpu-kvcache-space-gib")
     environment = {"VLLM_CPU_KVCACHE_SPACE": str(int(arguments.cpu_kvcache_space_gib or 4))} if is_cpu else {}
-    given = [*arguments.command, *_flags(arguments)] if line is not None else ["vllm", "serve", *_flags(arguments)]
+    given = _joined(arguments.command or ["vllm", "serve"], _flags(arguments))
     cards = None if is_cpu or not arguments.gpu else _cards(arguments.gpu, _parallel(given, environment))
     card = find_card(seen_card or "") if cards is None and not is_cpu else cards.card if cards is not None else None
     if cards is not None and cards.count is not None and _parallel(given, environment) is None:
-        given += ["--tensor-parallel-size", str(cards.count)]
+        given = _joined(given, ["--tensor-parallel-size", str(cards.count)])
     memory = arguments.gpu_memory_gib
     own = resolve(
         args=given, env=environment, version=version, gpu="cpu" if is_cpu else card.name if card else arguments.gpu,
@@ -161,6 +164,19 @@ def _over(own: EngineConfig, seen: EngineConfig) -> EngineConfig:
     return EngineConfig({**defaults, **seen.values, **given}, (*seen.problems, *own.problems))
 
 
+def _joined(command: list[str], flags: list[str]) -> list[str]:
+    """The command line with the flags behind it: within the script where a shell runs one."""
+    script = command_line.script_index(command)
+    if script is None or not flags:
+        return [*command, *flags]
+    return [*command[:script], f"{command[script]} {shlex.join(flags)}", *command[script + 1 :]]
+
+
+def states(arguments: argparse.Namespace, *names: str) -> bool:
+    """True where the engine's own command line behind `--` has one of these arguments."""
+    return bool(arguments.command) and any(name in command_line.parse(arguments.command, {}).settings for name in names)
+
+
 def _cards(name: str, parallel: int | None) -> AskedCards:
     """The card, and how many of them one engine takes.
 
@@ -224,8 +240,8 @@ def _traffic(arguments: argparse.Namespace, window: Window | None) -> tuple[Traf
         arrivals, problems = read_trace(Path(arguments.trace))
         return traffic_of(arrivals, Path(arguments.trace).name), problems
     if any(value is not None for value in quantiles):
-        if any(value is None or value < 0 for value in quantiles):
-            raise InputError("all four of --input-p50 --input-p99 --output-p50 --output-p99 are needed, none below 0", "plan")
+        if any(value is None or not 0 <= value <= _MOST_TOKENS for value in quantiles):
+            raise InputError("all four of --input-p50 --input-p99 --output-p50 --output-p99 are needed, from 0 to 1e9", "plan")
         p50_in, p99_in, p50_out, p99_out = quantiles
         return traffic_from_quantiles((p50_in, p99_in), (p50_out, p99_out), "the given quantiles"), []
     return (traffic_of_window(window) if window is not None else None), []

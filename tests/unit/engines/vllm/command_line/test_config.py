@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -224,3 +226,11 @@ def test_an_empty_value_leaves_open_what_may_be_left_open() -> None:
     assert config.get("kv_cache_memory_bytes") is None
     (problem,) = resolve(args=["m/x", "--gpu-memory-utilization="], version=parse_version("0.32.0")).problems
     assert "--gpu-memory-utilization" in problem
+
+
+def test_dotted_arguments_are_the_json_that_they_make() -> None:
+    dotted = ["--speculative-config.method", "eagle3", "--speculative-config.num_speculative_tokens", "3", "--hf-overrides.text.a=true"]
+    found = resolve(args=["vllm", "serve", "m", *dotted], version=parse_version("0.32.0"))
+    assert json.loads(str(found.values["speculative_config"].value)) == {"method": "eagle3", "num_speculative_tokens": 3}
+    assert json.loads(str(found.values["hf_overrides"].value)) == {"text": {"a": True}}
+    assert found.values["speculative_config"].source == "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3"

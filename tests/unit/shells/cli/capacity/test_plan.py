@@ -55,6 +55,31 @@ def test_a_value_of_the_engines_own_command_line_is_refused_and_not_left_out(
     assert value in said
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--gpu", "cpu", "--cpu-kvcache-space-gib", "nan"),
+        ("--gpu", "H100", "--input-p50", "nan", "--input-p99", "2", "--output-p50", "3", "--output-p99", "4"),
+        ("--gpu", "H100", "--input-p50", "1", "--input-p99", "1e300", "--output-p50", "3", "--output-p99", "inf"),
+    ],
+)
+def test_an_amount_that_cannot_be_is_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--model", "Qwen/Qwen3-8B", *words]) == 2
+    assert len(capsys.readouterr().err) < 200
+
+
+def test_our_flags_reach_an_engine_that_a_shell_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--gpu", "H100", "--tp", "2", "--", "bash", "-c", "vllm serve Qwen/Qwen3-8B"]) == 0
+    assert "on 2 x H100" in capsys.readouterr().out
+
+
+def test_what_moves_memory_and_is_not_counted_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B", "--cpu-offload-gb", "4", "--enable-lora=false"]) == 0
+    told = capsys.readouterr().out
+    assert "--cpu-offload-gb is not counted here" in told
+    assert "--enable-lora" not in told
+
+
 def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s,itl=50ms"]
     assert main([*command, "-o", "limits"]) == 0

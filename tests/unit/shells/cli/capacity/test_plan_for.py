@@ -66,3 +66,10 @@ def test_fp8_kv_on_a_card_that_converts_it_is_said(capsys: pytest.CaptureFixture
     assert "has no fp8 arithmetic" in " ".join(capsys.readouterr().out.split())
     assert main(["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--kv-cache-dtype", "fp8"]) == 0
     assert "has no fp8 arithmetic" not in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_the_engines_own_command_line_says_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "--gpu", "H100", "--for", "0.5/s input=500 output=100", "-o", "json"]
+    main([*asked, "--", "vllm", "serve", "Qwen/Qwen3-32B", "-tp", "4", "--max-model-len", "40000"])
+    offers = json.loads(capsys.readouterr().out)["offers"]
+    assert [(one["alternative"], one["gpus"]) for one in offers] == [("H100", 4)]
