@@ -40,6 +40,7 @@ class Event:
     host: str
     times: int
     last_at: float | None
+    uid: str = ""
 
     def recent(self, at: float) -> bool:
         """True within HISTORY_S before `at`; an event without a time counts as recent."""
@@ -77,15 +78,19 @@ def _event(item: Object) -> Event:
         host=text(item, "source", "host") or text(item, "deprecatedSource", "host"),
         times=max([1, *(number for number in counts if number is not None)]),
         last_at=max((time for time in times if time is not None), default=None),
+        uid=text(about, "uid"),
     )
 
 
-def about(events: Iterable[Event], kind: str, name: str, namespace: str = "") -> tuple[Event, ...]:
-    """The events of one object. An event that tells no namespace (or where none is asked for) is taken."""
+def about(events: Iterable[Event], kind: str, name: str, namespace: str = "", uid: str = "") -> tuple[Event, ...]:
+    """The events of one object, and of none before it that had its name. What an event does not tell, or is not asked for, is no bar."""
     return tuple(
         event
         for event in events
-        if event.kind == kind and event.name == name and (not namespace or not event.namespace or event.namespace == namespace)
+        if event.kind == kind
+        and event.name == name
+        and (not namespace or not event.namespace or event.namespace == namespace)
+        and (not uid or not event.uid or event.uid == uid)
     )
 
 

@@ -31,7 +31,7 @@ def signals(documents: Mapping[str, Any], pod: str, at: float) -> tuple[list[Sig
     made: list[Signal] = []
     if found is not None:
         container = engine_container(found)
-        own_events = about(events, "Pod", name_of(found), text(found, "metadata", "namespace"))
+        own_events = about(events, "Pod", name_of(found), text(found, "metadata", "namespace"), text(found, "metadata", "uid"))
         made += pod_status.signals(found, container, own_events, at, "events" in documents)
         if node := text(found, "spec", "nodeName"):
             made += nodes.signals(documents, node, events, at)

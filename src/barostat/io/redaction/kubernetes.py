@@ -16,6 +16,8 @@ _KEPT_ANNOTATIONS = re.compile(
 )
 _DROPPED = frozenset({"managedFields", "data", "stringData", "binaryData"})
 _COMMANDS = frozenset({"args", "command"})
+_KEY = re.compile(r"(?:^|[-_])(?:api[-_]?key|pass(?:word|wd)?|token|secret)$", re.IGNORECASE)
+"""A number under such a name is a key of digits, and no amount."""
 _REFERENCES = frozenset(
     {"secretName", "secretKeyRef", "secretRef", "secret", "imagePullSecrets", "serviceAccountToken", "key", "topologyKey"}
 )
@@ -49,6 +51,10 @@ def _entry(name: str, value: Any) -> Any:
         case list() if name in _COMMANDS and all(isinstance(item, str) for item in value):
             return list(arguments(tuple(value)) or ())
         case str() if secret_name(name) and name not in _REFERENCES:
+            return REDACTED
+        case list() if secret_name(name) and name not in _REFERENCES and all(isinstance(item, str | int) for item in value):
+            return [REDACTED] * len(value)
+        case int() if _KEY.search(name) and not isinstance(value, bool):
             return REDACTED
         case _:
             return _walk(value, name)

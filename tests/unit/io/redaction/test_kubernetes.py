@@ -79,3 +79,16 @@ def test_what_is_malformed_does_not_stop_the_cleaning() -> None:
     assert document(odd) == {
         "items": [None, 3, {"env": "x", "annotations": [], "args": [1, {"a": None}], "env2": None}, {"env": [3, {"value": "[redacted]"}]}]
     }
+
+
+def test_a_key_in_a_list_or_of_digits_is_hidden_and_amounts_are_not() -> None:
+    config = {
+        "api-key": ["hunter2secret", "second-one"],
+        "api_key": 12345678,
+        "max-num-batched-tokens": 8192,
+        "kvTokenBudget": 7,
+        "token": True,
+    }
+    assert document(config) == {
+        "api-key": ["[redacted]", "[redacted]"], "api_key": "[redacted]", "max-num-batched-tokens": 8192, "kvTokenBudget": 7, "token": True,
+    }  # fmt: skip

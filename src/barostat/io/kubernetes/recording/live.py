@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from barostat.core.errors import OutsideError
+from barostat.core.errors import InputError, OutsideError
 from barostat.core.redaction.credentials import arguments, environment
 from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.engines.vllm.logs.digest import LogDigest
@@ -113,7 +113,7 @@ def follow(wanted: Wanted, options: Options, clock: Clock | None = None) -> Iter
         try:
             turn = watcher.clock.now()
             while True:
-                runner.run(watcher.choose())
+                runner.run(watcher.choose_again() if watcher.scrapers else watcher.choose())
                 runner.run(watcher.look(min(options.interval_s, SCRAPE_S)))
                 for scraper in watcher.scrapers.values():
                     scraper.forget_before(watcher.clock.now() - options.for_s)
@@ -151,6 +151,13 @@ class PodRecorder:
                 self.doors[name], self.scrapers[name] = door, Scraper(door, self.clock, thrifty=thrifty, version_known=known)
         for gone in set(self.scrapers) - {self.name_of(pod) for pod in self.selection.pods}:
             del self.scrapers[gone], self.doors[gone]
+
+    async def choose_again(self) -> None:
+        """The same, but that those known before go on being looked at where this cannot be told."""
+        try:
+            await self.choose()
+        except (InputError, OutsideError) as error:
+            self.selection.problems = [*dict.fromkeys((*self.selection.problems, str(error)))]
 
     def name_of(self, pod: Object) -> str:
         """The replica's name: with its namespace where pods of several are looked at."""
@@ -202,7 +209,7 @@ class PodRecorder:
     async def recording(self) -> Recorded:
         """What was seen so far, with logs and surroundings as they are now."""
         self.tell(f"{len(self.scrapers)} pods: logs, events, nodes")
-        with suppress(OutsideError):  # the pods as they are at the end; those known before will do
+        with suppress(InputError, OutsideError):  # the pods as they are at the end; those known before will do
             self.selection.pods = await self._again()
         pods = self.selection.pods
         around, logs, (exported, lacking), (files, unread, odd) = await asyncio.gather(

@@ -40,12 +40,17 @@ async def read_log(
     if len(head.body) < head_bytes:
         return head.body
     begun, _, _ = head.body.rpartition(b"\n")
-    tail = await cluster.request(
-        "GET", path, what, within_s=max(1.0, deadline - time.monotonic()), max_bytes=most_bytes,
-        params={**params, "tailLines": (most_bytes - head_bytes) // LINE_BYTES},
-    )  # fmt: skip
-    if isinstance(tail, RequestFailed):
-        return begun + b"\n"
+    lines = (most_bytes - head_bytes) // LINE_BYTES
+    while True:
+        tail = await cluster.request(
+            "GET", path, what, within_s=max(1.0, deadline - time.monotonic()), max_bytes=most_bytes, params={**params, "tailLines": lines}
+        )
+        if isinstance(tail, RequestFailed):
+            return begun + b"\n"
+        if len(tail.body) < most_bytes or lines == 1:
+            break
+        # Lines as long as these are fewer: the end of the log is what is wanted, and it was cut off.
+        lines = max(1, min(lines // 2, tail.body.count(b"\n") // 2))
     return begun + b"\n" + _behind(tail.body, _last_stamp(begun))
 
 
