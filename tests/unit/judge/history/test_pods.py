@@ -46,6 +46,19 @@ def test_a_kill_for_memory_is_seen() -> None:
     assert container.memory_limit_bytes == 64e9
 
 
+def test_a_reason_that_is_over_is_not_one_of_now() -> None:
+    def lasting(name: str, until: float, **labels: str) -> Series:
+        points = tuple(Point(at, 1) for at in (AT - 290 + 15 * step for step in range(20)) if at <= until)
+        return Series({"__name__": name, "namespace": "x", "pod": "vllm-0", "container": "vllm", **labels}, points)
+
+    for ended_s, crashing in ((200, 0.0), (0, 1.0)):
+        waiting = lasting("kube_pod_container_status_waiting_reason", AT - ended_s, reason="CrashLoopBackOff")
+        running = lasting("kube_pod_container_status_running", AT)
+        pod = pod_of([lasting("kube_pod_info", AT, node="n"), waiting, running], "vllm-0", "x")
+        found, _ = kubernetes.signals({"pods": {"items": [pod]}}, "vllm-0", AT)
+        assert {one.name: one.last for one in found}["pod_crash_looping"] == crashing
+
+
 def test_what_the_series_do_not_tell_is_not_a_fact() -> None:
     pod = pod_of(KILLED, "vllm-0", "x")
     container = engine_container(pod or {})

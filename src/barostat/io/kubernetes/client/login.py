@@ -98,7 +98,23 @@ def tls(access: Access, found: Credential) -> ssl.SSLContext:
                 context.load_cert_chain(pair, password=lambda: "")
     except (ssl.SSLError, ValueError, TypeError) as error:
         raise InputError(f"a certificate or key of context {access.context!r} cannot be used ({_short(error)})", where) from None
+    if access.tls_server_name:
+        _ask_by(context, access.tls_server_name)
     return context
+
+
+def _ask_by(context: ssl.SSLContext, name: str) -> None:
+    """The server is asked by that name, whatever its address is: through a proxy, too, where httpx's own option does not reach."""
+    wrap = context.wrap_bio
+
+    def named(
+        incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, server_side: bool = False, server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:  # fmt: skip
+        del server_hostname
+        return wrap(incoming, outgoing, server_side, name, session)
+
+    context.wrap_bio = named  # type: ignore[method-assign]
 
 
 def _short(error: Exception) -> str:

@@ -1,0 +1,33 @@
+"""By which name the API server is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from tests.support.small_servers import serving
+
+from barostat.io.kubernetes.client.cluster import Cluster
+from barostat.io.kubernetes.client.failures import RequestFailed
+from barostat.io.kubernetes.client.kubeconfig import Access
+from barostat.io.kubernetes.client.resources import PODS
+
+
+def test_a_name_of_its_own_is_asked_for_through_a_proxy_too() -> None:
+    hellos: list[bytes] = []
+
+    def proxy(connection: socket.socket, request: str) -> None:
+        assert request.startswith("CONNECT api.example:6443")
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        hellos.append(connection.recv(4096))
+
+    async def go(port: int) -> None:
+        access = Access("https://api.example:6443", tls_server_name="by.its.name", proxy=f"http://127.0.0.1:{port}", insecure=True)
+        cluster = Cluster(access)
+        assert isinstance(await cluster.list(PODS, "x", within_s=2.0), RequestFailed)
+        await cluster.close()
+
+    with serving(proxy) as (port, _):
+        asyncio.run(go(port))
+    assert b"by.its.name" in hellos[0]
+    assert b"api.example" not in hellos[0]
