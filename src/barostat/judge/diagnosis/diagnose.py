@@ -42,6 +42,7 @@ HARMS = (
     "timeouts-and-5xx",
     "requests-waiting",
     "slow-decode",
+    "probe-unanswered",
     "tail-latency-up",
     "throughput-falling",
     "queue-rejections",

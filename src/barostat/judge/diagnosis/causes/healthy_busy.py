@@ -29,6 +29,7 @@ HARM = (
     "throughput-falling",
     "tokens-stalled",
     "core-stopped",
+    "probe-unanswered",
     "timeouts-and-5xx",
     "queue-rejections",
 )

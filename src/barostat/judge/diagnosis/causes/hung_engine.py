@@ -7,7 +7,8 @@ Impact: requests hang until their clients give up; probes on /health see nothing
 Evidence: requests are running and not one token was counted for a long time; the core process is stopped; a request of one token is not
 answered; a collective or an RPC to a worker timed out.
 
-Not evidence: no tokens with no requests (idle); a long prefill (steps still move); a paused or sleeping engine.
+Not evidence: no tokens with no requests (idle); a long prefill (steps still move); a paused or sleeping engine. While tokens flow: a
+one-token request that waits behind the queue, or a time-out of the life before.
 
 Mitigation: take the replica out of rotation and restart it, controlled; keep the log and the processes' stacks. For collectives look at
 NCCL_DEBUG, peer-to-peer, /dev/shm and the fabric. A probe on token progress would have found it.
@@ -20,12 +21,26 @@ from __future__ import annotations
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
 
 STUCK = ("core-stopped", "tokens-stalled", "probe-unanswered")
+ENDED = ("engine-died", "endpoint-silent")
+FLOWS = ("generation_tokens_per_s", "prompt_tokens_per_s")
+TIMED_OUT = ("log_collective_timeout", "log_rpc_timeout")
+
+
+def _tokens_flow(case: Case) -> bool:
+    """True if tokens were counted in the last reading, and that is later than any time-out of this life."""
+    if not case.present("engine-busy") or case.present("core-stopped", "tokens-stalled", *ENDED):
+        return False
+    lines = [line.at for name in TIMED_OUT if (line := case.window.fresh(name)) is not None and line.last > 0]
+    flows = [flow for name in FLOWS if (flow := case.window.fresh(name)) is not None]
+    return any(flow.last > 0 and all(flow.at > at for at in lines) for flow in flows)
 
 
 def judge(case: Case) -> Judgement:
     """Claim where nothing moves although it should."""
     if case.present("engine-asleep"):
         return Cleared(case.because("engine-asleep"))
+    if _tokens_flow(case):
+        return Cleared(case.because("engine-busy"))
     if stuck := case.present(*STUCK):
         together = min(0.99, case.confidence(*stuck) * (0.9 + 0.04 * len(stuck)))
         collective = bool(case.present("collective-hang"))

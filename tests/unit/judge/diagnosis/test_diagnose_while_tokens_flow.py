@@ -1,0 +1,51 @@
+"""What an engine is told to have while requests run and tokens are counted: windows as they are measured, judged whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from barostat.catalog.signals import signal
+from barostat.core.diagnosis import ReplicaReport
+from barostat.core.window import Window
+from barostat.judge.diagnosis.diagnose import judge_window
+
+AT = 1_795_000_000.0
+FLOWING = {"running_requests": 40.0, "generation_tokens_per_s": 1500.0, "kv_usage_ratio": 0.5, "tokens_stalled_s": 0.0, "scrape_ok": 1.0}
+
+
+def judged(measured: dict[str, float], **details: str) -> ReplicaReport:
+    """The report on an engine whose readings stayed the same for 25 seconds."""
+    times = [AT - 5.0 * place for place in range(5, -1, -1)]
+    made = [signal(name, [(at, value) for at in times], "test", details.get(name, "")) for name, value in measured.items()]
+    return judge_window(Window("r", AT, {item.name: item for item in made if item is not None}))
+
+
+def test_a_probe_that_waits_behind_the_queue_is_no_hang() -> None:
+    report = judged({**FLOWING, "waiting_requests": 80.0, "probe_token_ok": 0.0})
+    assert report.diagnosis.cause == "unknown"
+    assert report.diagnosis.severity == "warning"
+    assert "controlled-restart" not in [step.lever for step in report.next]
+
+
+def test_a_probe_that_a_busy_api_server_does_not_answer_is_no_hang() -> None:
+    report = judged({**FLOWING, "waiting_requests": 0.0, "probe_token_ok": 0.0, "api_server_cpu_cores": 0.99})
+    assert report.diagnosis.cause == "host-bound"
+
+
+def test_a_collective_of_the_life_before_is_no_hang_of_this_one() -> None:
+    assert judged({**FLOWING, "waiting_requests": 0.0, "previous_log_collective_timeout": 1.0}).diagnosis.cause == "healthy-busy"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"tokens_stalled_s": 40.0}, {"engine_core_stopped": 1.0}, {"log_collective_timeout": 1.0}, {"previous_log_collective_timeout": 1.0}],
+)
+def test_what_really_hangs_is_told(beside: dict[str, float]) -> None:
+    still = {"generation_tokens_per_s": 0.0, "tokens_stalled_s": 40.0} if "previous_log_collective_timeout" in beside else {}
+    report = judged({**FLOWING, **still, "waiting_requests": 80.0, "probe_token_ok": 0.0, **beside})
+    assert (report.diagnosis.cause, report.diagnosis.severity) == ("hung-engine", "critical")
+
+
+def test_a_probe_without_an_answer_is_never_called_healthy() -> None:
+    report = judged({**FLOWING, "waiting_requests": 0.0, "probe_token_ok": 0.0})
+    assert (report.diagnosis.cause, report.diagnosis.severity) == ("unknown", "warning")
