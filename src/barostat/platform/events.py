@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from barostat.catalog.engine_processes import ENGINE_PROCESS
 from barostat.catalog.signals import HISTORY_S
 from barostat.catalog.xid import xid
 from barostat.core.signal import Signal
@@ -23,7 +24,6 @@ _GPU_SICK = re.compile(
     r"GPU(?:Missing|Lost|Unhealthy|HardwareError)|uncorrectable ECC|DoubleBitEcc",
     re.IGNORECASE,
 )
-_ENGINE_PROCESS = re.compile(r"vllm|python|\bray\b|EngineCor|Worker|pt_", re.IGNORECASE)
 _OOM_VICTIM = re.compile(r"Killed process \d+ \(([^)]*)\)|victim process: ([^,\s]+)")
 
 
@@ -120,7 +120,7 @@ def node_event_signals(events: Iterable[Event], node: str, at: float) -> list[Si
         if event.reason in ("OOMKilling", "SystemOOM"):
             victim = _OOM_VICTIM.search(event.message)
             name = (victim[1] or victim[2]) if victim else ""
-            if not name or _ENGINE_PROCESS.search(name):
+            if not name or ENGINE_PROCESS.search(name):
                 kills.append(name or words)
     source = f"events of node {node}"
     made: list[Signal] = []

@@ -10,7 +10,8 @@ Evidence: the container's last state says OOMKilled; the kernel's OOM-killer lin
 memory monitor. Exit 137 with no reason known counts less: a probe that gave up ends in SIGKILL too.
 
 Not evidence: `CUDA out of memory` (see allocation-failures): it ends with a Python traceback and exit code 1. GPU
-memory near 90 %. A process that the kernel killed on the node while the engine answers and was not restarted.
+memory near 90 %. A process that the kernel killed on the node while the engine answers and was not restarted, whose
+name is none of an engine's, or beside an engine that ended by itself with another exit code.
 
 Mitigation: raise the pod's memory limit, or use less: KV offload size and pinned buffers, loading format, multimodal
 caches, /dev/shm (it counts against the limit), grammar caches. Not gpu_memory_utilization: it does not touch host
@@ -27,19 +28,29 @@ from barostat.core.signal import Signal
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._lines import found, looked_at, told
+from barostat.symptoms._kernel_kills import other_victims
+from barostat.symptoms._lines import found, looked_at, quote, told
 
 SURE = ("pod_oom_killed", "log_host_oom", "previous_log_host_oom")
 KERNEL = ("kernel_oom_kill",)
 CODES = ("pod_last_exit_code", "process_exit_code")
+CORE_ENDED = ("log_engine_dead", "previous_log_engine_dead")
+"""A server whose core was killed ends by itself, with an exit code of its own."""
 KILLED = (137.0, -9.0)
 """128 + SIGKILL as a shell or a container reports it, and -SIGKILL as a parent process does."""
 
 
 def _another(window: Window, kill: Signal) -> str:
     """Why what the kernel killed is not this engine, or empty where it may be."""
+    if others := other_victims(kill.detail):
+        return f"and what it killed is no process of an engine: {quote(', '.join(others), 60)}"
     answers, restarts = window.fresh("scrape_ok"), window.fresh("pod_restarts")
-    if answers is None or answers.last < 1 or found(window, ("log_engine_dead",)):
+    if found(window, CORE_ENDED):
+        return ""
+    codes, called = looked_at(window, CODES), window.fresh("pod_oom_killed")
+    if codes and called is not None and called.last <= 0 and all(code.last not in KILLED for code in codes):
+        return f"and this container ended by itself, with exit code {codes[0].last:.0f}"
+    if answers is None or answers.last < 1:
         return ""
     if restarts is not None:
         return "and the engine answers and was not restarted: it was another process" if restarts.last <= 0 else ""

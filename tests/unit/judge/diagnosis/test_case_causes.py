@@ -122,6 +122,23 @@ def test_an_edge_that_fails_before_an_engine_nobody_saw_is_not_ruled_out() -> No
     assert reasons.because.endswith("slots-full seen")
 
 
+@pytest.mark.parametrize(
+    ("line", "variant"),
+    [
+        ("VLLM::EngineCor; Memory cgroup out of memory: Killed process 4711 (VLLM::EngineCor) total-vm:41288kB", "cgroup"),
+        ("VLLM::EngineCor; Out of memory: Killed process 4711 (VLLM::EngineCor) total-vm:41288kB", "node-eviction"),
+        ("python3; oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=python3,pid=4711,uid=0", "cgroup"),
+        ("python3; oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=python3,pid=4711,uid=0", "node-eviction"),
+        ("java; Out of memory: Killed process 4711 (java) total-vm:41288kB", "cgroup"),
+    ],
+)
+def test_a_kill_for_the_nodes_shortage_is_no_matter_of_the_containers_limit(line: str, variant: str) -> None:
+    kill = signal("kernel_oom_kill", [(0.0, 1.0)], "node.kernel.log", line)
+    assert kill is not None
+    window = Window("r", 0.0, {kill.name: kill})
+    assert named(Case(window, {"oom-killed": Present("killed", ())})) == f"host-oom/{variant}"
+
+
 def test_unknown_still_says_what_is_plain() -> None:
     seen = case("engine-died unclassified-error")
     diagnosis, rests_on = choose({cause.name: (cause.rank, cause.judge(seen)) for cause in causes()}, seen)

@@ -7,7 +7,8 @@ Impact: the pod restarts with a cold cache; with the same limit it happens again
 
 Evidence: OOMKilled in the pod's last state, an OOM-killer line of the kernel, ray's memory monitor, an eviction for memory.
 
-Not evidence: exit 137 by itself (a failed probe or a delete sends the same signal); `CUDA out of memory`.
+Not evidence: exit 137 by itself (a failed probe or a delete sends the same signal); `CUDA out of memory`; the end of another process on
+the node.
 
 Mitigation: a memory limit that fits what loading and offloading need; less KV or weight offloading; more /dev/shm only if that is what
 fills. No GPU flag helps.
@@ -18,12 +19,15 @@ Source: Kubernetes 1.34 container status; vLLM issues 53042, 10981, 16916.
 from __future__ import annotations
 
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+from barostat.symptoms._kernel_kills import node_ran_short, other_victims
 
 
 def judge(case: Case) -> Judgement:
     """Claim where something was killed for host memory."""
     if case.present("oom-killed"):
-        evicted = bool(case.present("evicted"))
+        kill = case.window.fresh("kernel_oom_kill")
+        short = kill is not None and kill.last > 0 and node_ran_short(kill.detail) and not other_victims(kill.detail)
+        evicted = short or bool(case.present("evicted"))
         return Claim(
             confidence=case.confidence("oom-killed") * 0.97,
             severity="critical",
