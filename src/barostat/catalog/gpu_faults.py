@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from barostat.catalog.xid import XIDS
+from barostat.catalog.xid import XIDS, xid
 
 ThrottleClass = Literal["normal", "power-cap", "fault", "unclear"]
 
@@ -52,6 +52,13 @@ THROTTLE_CLASS: dict[str, ThrottleClass] = {
 
 XID_OF_APPLICATIONS: frozenset[int] = frozenset(code for code, row in XIDS.items() if row.kind == "application")
 """Xid codes that a faulty program causes: the card goes on working. A wrong kernel, not a broken card."""
+
+_WEIGHTS = {"application": 1, "unclear": 2, "pending": 3, "fatal": 4}
+
+
+def xid_weight(code: int) -> tuple[int, int]:
+    """Orders Xid codes by how much they matter for the card: none, a program's, unclear, waiting for a reset, fatal."""
+    return (_WEIGHTS[xid(code).kind] if code > 0 else 0, code)
 
 
 def throttle_reasons(mask: int) -> tuple[str, ...]:

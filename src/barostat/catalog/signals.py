@@ -170,6 +170,7 @@ _ALL: list[SignalKind] = [
         gpu_ecc_uncorrected="uncorrected ECC errors since the driver was loaded",
         gpu_ecc_corrected="corrected ECC errors since the driver was loaded",
         gpu_rows_pending="row remappings or page retirements that wait for a reset",
+        gpu_rows_failed="row remappings that could not be done",
         gpu_xid="Xid code that the exporter shows as the last error (0: none)",
         gpu_lost="cards that do not answer, or answer N/A for everything",
     ),

@@ -48,6 +48,7 @@ class Card:
     processes: tuple[CardProcess, ...] | None = None
     lost: bool = False
     note: str = ""
+    rows_failed: float | None = None
 
     @property
     def title(self) -> str:

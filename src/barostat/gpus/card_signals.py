@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from barostat.catalog.gpu_faults import XID_OF_APPLICATIONS, throttle_class
+from barostat.catalog.gpu_faults import throttle_class, xid_weight
 from barostat.catalog.signals import signal
 from barostat.core.signal import Signal
 from barostat.gpus.card import MIB, Card, CardProcess
@@ -38,6 +38,7 @@ def signals(readings: Sequence[tuple[float, Cards, str]], own_pids: frozenset[in
         _series("gpu_ecc_uncorrected", ordered, _total(lambda card: card.ecc_uncorrected), _where(lambda card: card.ecc_uncorrected)),
         _series("gpu_ecc_corrected", ordered, _total(lambda card: card.ecc_corrected), _where(lambda card: card.ecc_corrected)),
         _series("gpu_rows_pending", ordered, _total(lambda card: card.rows_pending), _where(lambda card: card.rows_pending)),
+        _series("gpu_rows_failed", ordered, _total(lambda card: card.rows_failed), _where(lambda card: card.rows_failed)),
         _series("gpu_xid", ordered, _worst_xid, _where(lambda card: card.xid)),
         _series("gpu_lost", ordered, lambda cards: float(sum(card.lost for card in cards)), _lost_detail),
         _series("gpu_memory_total_bytes", ordered, _smallest_total, _nothing),
@@ -136,11 +137,11 @@ def _throttle_detail(kind: str) -> Callable[[Cards], str]:
 
 
 def _worst_xid(cards: Cards) -> float | None:
-    """The code that matters most: one that is not an application's before one that is."""
+    """The code that matters most."""
     codes = [card.xid for card in cards if card.xid is not None]
     if not codes:
         return None
-    return float(max(codes, key=lambda code: (code > 0, code not in XID_OF_APPLICATIONS, code)))
+    return float(max(codes, key=xid_weight))
 
 
 def _lost_detail(cards: Cards) -> str:

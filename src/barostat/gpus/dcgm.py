@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 
-from barostat.catalog.gpu_faults import throttle_reasons
+from barostat.catalog.gpu_faults import throttle_reasons, xid_weight
 from barostat.gpus.card import MIB, Card, GpuOutput, power_share
 
 _LINE = re.compile(r"^(DCGM_\w+)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$", re.IGNORECASE)
@@ -30,6 +30,7 @@ def read_dcgm(text: str, pod: str = "") -> GpuOutput:
     rows: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
     labels_of: dict[tuple[str, str, str], Mapping[str, str]] = {}
     owners: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    xids: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     unread = 0
     for line in text.splitlines():
         line = line.strip()
@@ -52,9 +53,14 @@ def read_dcgm(text: str, pod: str = "") -> GpuOutput:
             if name == "DCGM_EXP_XID_ERRORS_COUNT":
                 code = _value(labels.get("xid", ""))
                 if value > 0 and code is not None:
-                    rows[key].setdefault("DCGM_FI_DEV_XID_ERRORS", code)
+                    xids[key].append(code)
+            elif name == "DCGM_FI_DEV_XID_ERRORS":
+                xids[key].append(value)
             else:
                 rows[key][name] = value
+    for key, codes in xids.items():
+        if known := [int(code) for code in codes if 0 <= code < _BLANK]:
+            rows[key]["DCGM_FI_DEV_XID_ERRORS"] = max(known, key=xid_weight)
     problems = [f"{unread} lines of the DCGM exporter cannot be read"] if unread else []
     keys = sorted(labels_of)
     if not keys:
@@ -87,7 +93,7 @@ def _card(place: int, labels: Mapping[str, str], row: Mapping[str, float]) -> Ca
     active = told("DCGM_FI_PROF_GR_ENGINE_ACTIVE")
     percent = told("DCGM_FI_DEV_GPU_UTIL")
     mask = told("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "DCGM_FI_DEV_CLOCK_REASONS")
-    pending = [told(name) for name in ("DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_ROW_REMAP_FAILURE", "DCGM_FI_DEV_RETIRED_PENDING")]
+    pending = [told(name) for name in ("DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_RETIRED_PENDING")]
     counted = [count for count in pending if count is not None]
     xid = told("DCGM_FI_DEV_XID_ERRORS")
     index = labels.get("gpu", "")
@@ -108,5 +114,6 @@ def _card(place: int, labels: Mapping[str, str], row: Mapping[str, float]) -> Ca
         ecc_uncorrected=told("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"),
         ecc_corrected=told("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL"),
         rows_pending=float(sum(1 for count in counted if count > 0)) if counted else None,
+        rows_failed=told("DCGM_FI_DEV_ROW_REMAP_FAILURE"),
         xid=None if xid is None else int(xid),
     )

@@ -204,7 +204,8 @@ def _card(fields: dict[str, str], row: int) -> Card:
         throttle=_throttle(fields),
         ecc_uncorrected=_first_number(fields, "ecc.errors.uncorrected.volatile.total", "ecc.errors.uncorrected.aggregate.total"),
         ecc_corrected=_first_number(fields, "ecc.errors.corrected.volatile.total", "ecc.errors.corrected.aggregate.total"),
-        rows_pending=_pending(fields),
+        rows_pending=_counted(fields, _PENDING),
+        rows_failed=_counted(fields, _FAILED),
         lost=lost or hung,
         note=f"answers {', '.join(broken) or 'N/A for everything'}" if lost else HUNG_NOTE if hung else "",
     )
@@ -233,14 +234,15 @@ def _first_number(fields: dict[str, str], *names: str) -> float | None:
     return next((found for name in names if (found := number(fields.get(name))) is not None), None)
 
 
-def _pending(fields: dict[str, str]) -> float | None:
-    """How many kinds of row remapping or page retirement wait for a reset, or have failed."""
-    cells = [cell.lower() for name, cell in fields.items() if name in _PENDING]
+def _counted(fields: dict[str, str], names: tuple[str, ...]) -> float | None:
+    """How many of these kinds of row remapping or page retirement the card has; None where it tells none of them."""
+    cells = [cell.lower() for name, cell in fields.items() if name in names]
     told = [cell for cell in cells if cell in ("yes", "no") or number(cell) is not None]
     return float(sum(1 for cell in told if cell == "yes" or (number(cell) or 0) > 0)) if told else None
 
 
-_PENDING = ("retired_pages.pending", "remapped_rows.pending", "remapped_rows.failure")
+_PENDING = ("retired_pages.pending", "remapped_rows.pending")
+_FAILED = ("remapped_rows.failure",)
 
 
 def _process(fields: dict[str, str]) -> tuple[str, CardProcess]:

@@ -4,7 +4,8 @@ Meaning: double-bit errors, or rows that are to be remapped and wait for a reset
 
 Impact: the process that touched the row dies; results on some cards cannot be trusted until the reset.
 
-Evidence: uncorrected errors (volatile: since the driver was loaded), rows or pages pending.
+Evidence: uncorrected errors (volatile: since the driver was loaded), a row that could not be remapped. Rows or pages
+pending count little: the card goes on working.
 
 Not evidence: corrected errors: the card mended them; a steep rise is worth a ticket, not a page.
 
@@ -21,21 +22,22 @@ from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._lines import plural
 
-NEEDS_ANY = ("gpu_ecc_uncorrected", "gpu_rows_pending")
+NEEDS_ANY = ("gpu_ecc_uncorrected", "gpu_rows_pending", "gpu_rows_failed")
 
 
 def judge(window: Window) -> Verdict:
-    """Present if uncorrected errors were counted or a row waits to be remapped."""
-    uncorrected, pending = window.fresh("gpu_ecc_uncorrected"), window.fresh("gpu_rows_pending")
-    evidence = tuple(
-        signal.evidence(window.at) for signal in (uncorrected, pending, window.fresh("gpu_ecc_corrected")) if signal is not None
-    )
+    """Present if uncorrected errors were counted, or a row waits to be remapped or could not be."""
+    uncorrected, pending, failed = (window.fresh(name) for name in NEEDS_ANY)
+    told = (uncorrected, pending, failed, window.fresh("gpu_ecc_corrected"))
+    evidence = tuple(signal.evidence(window.at) for signal in told if signal is not None)
     if uncorrected is not None and uncorrected.last > 0:
         grew = uncorrected.last > uncorrected.first
         because = f"{plural(uncorrected.last, 'uncorrectable memory error')}{' (growing now)' if grew else ' since the driver was loaded'}"
         return Present(because, evidence, 1.0 if grew else 0.85)
+    if failed is not None and failed.last > 0:
+        return Present("a memory row could not be remapped", evidence, 0.85)
     if pending is not None and pending.last > 0:
-        return Present(f"{plural(pending.last, 'memory row')} waiting for a reset to be remapped", evidence, 0.8)
+        return Present(f"{plural(pending.last, 'memory row')} waiting for a reset to be remapped", evidence, 0.4)
     return Absent("no uncorrectable memory errors", evidence)
 
 

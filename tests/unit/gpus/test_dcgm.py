@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from barostat.gpus import read
 from barostat.gpus.card import MIB
 
@@ -68,3 +70,26 @@ def test_broken_lines_are_counted() -> None:
     output = read("dcgm.prom", "DCGM_FI_DEV_GPU_UTIL{gpu=\n")
     assert output.cards == ()
     assert output.problems == ("1 lines of the DCGM exporter cannot be read", "no DCGM metric in this text")
+
+
+@pytest.mark.parametrize(
+    ("lines", "worst"),
+    [
+        ((("EXP_XID_ERRORS_COUNT", 45, 1), ("EXP_XID_ERRORS_COUNT", 79, 1)), 79),
+        ((("EXP_XID_ERRORS_COUNT", 79, 1), ("EXP_XID_ERRORS_COUNT", 154, 1)), 79),
+        ((("FI_DEV_XID_ERRORS", 0, 0), ("EXP_XID_ERRORS_COUNT", 79, 1)), 79),
+        ((("EXP_XID_ERRORS_COUNT", 79, 1), ("FI_DEV_XID_ERRORS", 0, 0)), 79),
+        ((("EXP_XID_ERRORS_COUNT", 79, 0), ("FI_DEV_XID_ERRORS", 0, 45)), 45),
+        ((("FI_DEV_XID_ERRORS", 0, 2_147_483_632), ("EXP_XID_ERRORS_COUNT", 13, 2)), 13),
+    ],
+)
+def test_the_worst_xid_of_a_card_is_kept(lines: tuple[tuple[str, int, int], ...], worst: int) -> None:
+    text = "".join(f'DCGM_{name}{{gpu="0",UUID="GPU-a",xid="{code}"}} {value}\n' for name, code, value in lines)
+    (card,) = read("dcgm.prom", text).cards
+    assert card.xid == worst
+
+
+def test_a_row_that_could_not_be_remapped_is_no_row_that_waits() -> None:
+    text = 'DCGM_FI_DEV_ROW_REMAP_PENDING{gpu="0",UUID="a"} 0\nDCGM_FI_DEV_ROW_REMAP_FAILURE{gpu="0",UUID="a"} 1\n'
+    (card,) = read("dcgm.prom", text).cards
+    assert (card.rows_pending, card.rows_failed) == (0, 1)

@@ -49,3 +49,19 @@ def test_what_really_hangs_is_told(beside: dict[str, float]) -> None:
 def test_a_probe_without_an_answer_is_never_called_healthy() -> None:
     report = judged({**FLOWING, "waiting_requests": 0.0, "probe_token_ok": 0.0})
     assert (report.diagnosis.cause, report.diagnosis.severity) == ("unknown", "warning")
+
+
+@pytest.mark.parametrize(
+    "seen", [{"gpu_xid": 63.0}, {"gpu_xid": 154.0}, {"gpu_xid": 121.0}, {"gpu_xid": 61.0}, {"gpu_rows_pending": 1.0}, {"gpu_xid": 0.0}]
+)
+def test_what_is_no_fault_of_the_card_hides_no_thrash(seen: dict[str, float]) -> None:
+    thrash = {"kv_usage_ratio": 0.99, "waiting_requests": 40.0, "preemptions_in_window": 60.0, "finished_in_window": 100.0}
+    report = judged({**FLOWING, **thrash, **seen})
+    assert report.diagnosis.cause == "kv-preemption-thrash"
+    assert any(text.startswith("node-fault: The card should be reset") for text in report.contributing) is ("gpu_rows_pending" in seen)
+
+
+def test_a_card_that_is_broken_comes_before_a_repair_that_waits() -> None:
+    report = judged({**FLOWING, "waiting_requests": 0.0, "gpu_rows_pending": 1.0, "gpu_xid": 79.0})
+    assert (report.diagnosis.cause, report.diagnosis.variant) == ("node-fault", "xid")
+    assert judged({**FLOWING, "waiting_requests": 0.0, "gpu_rows_failed": 1.0}).diagnosis.cause == "node-fault"
