@@ -20,7 +20,7 @@ Lines of a case:
     case NAME            begins a case
     every 5s             time between readings (5 s where it is not said)
     version NUMBER       of the engine
-    config NAME NUMBER   a resolved setting of the engine
+    config NAME NUMBER   a resolved setting of the engine; with `assumed` behind it, a default that may not be this engine's
     SIGNAL VALUES        one reading per interval; `| TEXT` is the signal's detail (what the last reading quotes)
     expect VERDICT [C]   Present, Absent or Unknown; C: the least confidence of a Present, `<C` its upper bound
     because TEXT         must be in the sentence (several lines: all of them)
@@ -133,8 +133,8 @@ def _take(draft: _Draft, line: str) -> None:
     elif word == "version":
         draft.version = rest
     elif word == "config":
-        name, number = rest.split()
-        draft.config[name] = ConfigValue(float(number), "flag", "scenario")
+        name, number, *assumed = rest.split()
+        draft.config[name] = ConfigValue(float(number), "version-default" if assumed else "flag", "scenario", not assumed)
     elif word == "expect":
         draft.expect = rest.split()
         if draft.expect[0] not in ("Present", "Absent", "Unknown"):

@@ -2,7 +2,8 @@
 
 Meaning: the limit on running requests (--max-num-seqs, or --max-num-active-seqs where that binds) goes up.
 When: slot-bound: running stands at the limit, requests wait, and the KV pool has room.
-Not when: the pool is nearly full: more slots would turn a queue into preemptions.
+Not when: the pool is nearly full: more slots would turn a queue into preemptions. The limit is only guessed from a default: it may be
+higher than what is proposed.
 Undo: restore the former value; drain first.
 Proof: running rises above the old limit, the queue shrinks, KV usage stays below 0.9 and nothing is preempted.
 Source: vLLM 0.33.0 Scheduler.schedule (waiting loop).
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import achieved_running, count, last_of, mean_of
+from barostat.levers._readings import count, last_of, mean_of
 
 NAME = "raise-max-num-seqs"
 FULL = 0.85
@@ -22,8 +23,7 @@ FULL = 0.85
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """As many more as the pool has room for at the present usage, at most twice as many."""
     window = situation.window
-    limit = last_of(window, "max_running_requests") or achieved_running(window)
-    usage = mean_of(window, "kv_usage_ratio")
+    limit, usage = last_of(window, "max_running_requests"), mean_of(window, "kv_usage_ratio")
     if limit is None or usage is None:
         return NotApplicable(NAME, "the limit on running requests or the KV usage is not known")
     if usage >= FULL:

@@ -22,6 +22,8 @@ def length(waiting: Signal) -> float:
     return waiting.last if waiting.last > 0 else recent_mean(waiting)
 
 
+GUESSED_CONFIDENCE = 0.6
+"""At most so sure of what rests on a limit that was guessed from a default."""
 LONG_QUEUE_S, LONG_QUEUE_STEPS = 1.0, 3.0
 """A queue that lasts this long, and longer than the slowest steps, is no matter of the next step."""
 
@@ -48,10 +50,27 @@ def running_limit(window: Window) -> float | None:
     return None if running is not None and running.high > limit else limit
 
 
+def limit_is_certain(window: Window) -> bool:
+    """True where the limit on running requests was told, False where the one that binds is a default that may not be this engine's."""
+    stated = [window.config.get(name) for name in ("max_num_active_seqs", "max_num_seqs") if window.config.number(name) is not None]
+    binds = min((setting for setting in stated if setting is not None), key=lambda setting: float(setting.value), default=None)
+    return window.fresh("max_running_requests") is not None or (binds is not None and binds.certain)
+
+
+def budget_is_certain(window: Window) -> bool:
+    """True where the token budget of a step was told, False where it is a default that may not be this engine's."""
+    setting = window.config.get("max_num_batched_tokens")
+    return window.fresh("max_batched_tokens") is not None or (setting is not None and setting.certain)
+
+
 def step_budget_tokens(window: Window) -> float | None:
-    """Tokens that one engine step may schedule, or None where nothing tells it."""
+    """Tokens that one engine step may schedule, or None where nothing tells it, or the default that was guessed is less than steps have."""
     signal = window.fresh("max_batched_tokens")
-    return signal.last if signal is not None else window.config.number("max_num_batched_tokens")
+    if signal is not None:
+        return signal.last
+    budget, tokens = window.config.number("max_num_batched_tokens"), computed_tokens_per_step(window)
+    exceeded = budget is not None and tokens is not None and tokens > budget
+    return None if exceeded and not budget_is_certain(window) else budget
 
 
 def steps_are_light(window: Window) -> bool | None:

@@ -29,7 +29,17 @@ from barostat.core.window import Window
 from barostat.symptoms._halves import change
 from barostat.symptoms._holding import holding, recent_mean, together
 from barostat.symptoms._pool import ceiling
-from barostat.symptoms._queue import FULL_STEP_RATIO, QUEUE, computed_tokens_per_step, length, queue, running_limit, step_budget_tokens
+from barostat.symptoms._queue import (
+    FULL_STEP_RATIO,
+    GUESSED_CONFIDENCE,
+    QUEUE,
+    budget_is_certain,
+    computed_tokens_per_step,
+    length,
+    queue,
+    running_limit,
+    step_budget_tokens,
+)
 
 POOL_FREE_RATIO = 0.85
 """Judged without a step count, the pool must be clearly not the limit."""
@@ -60,6 +70,8 @@ def _by_elimination(window: Window, waiting_grows: bool, evidence: tuple[Evidenc
         return Present(because, (*evidence, prompt.evidence(window.at, prompt.mean, "mean")), 0.75 if waiting_grows else 0.6)
     if limit is not None and waits >= LONG_QUEUE and usage.high < 0.5:
         return Present(f"{waits:.0f} wait although slots and KV blocks are free: only the step budget is left to hold them", evidence, 0.5)
+    if computed_tokens_per_step(window) is not None:
+        return Unknown("the token budget of a step is not known", ("max_batched_tokens",))
     return Unknown("tokens per step are not known", ("tokens_per_step", "max_batched_tokens"))
 
 
@@ -94,7 +106,8 @@ def judge(window: Window) -> Verdict:
     because = (
         f"{length(waiting):.0f} wait for the step budget: {tokens:.0f} of {budget:.0f} tokens per step, pool {recent_mean(usage):.0%} used"
     )
-    return Present(because, (*evidence, steps), held.confidence)
+    most = 1.0 if budget_is_certain(window) else GUESSED_CONFIDENCE
+    return Present(because, (*evidence, steps), min(held.confidence, most))
 
 
 SYMPTOM = Symptom(

@@ -24,7 +24,7 @@ from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import Moment, holding, recent_mean, together
 from barostat.symptoms._pool import Ceiling, ceiling, need_ratio, watermark_ratio
-from barostat.symptoms._queue import QUEUE, length, queue, running_limit, steps_are_light, waits_long
+from barostat.symptoms._queue import GUESSED_CONFIDENCE, QUEUE, length, limit_is_certain, queue, running_limit, steps_are_light, waits_long
 
 TURNOVER_RATIO = 0.05
 """A scrape sees the end of a step, after finished requests were removed: so much below the limit still counts as at it."""
@@ -74,14 +74,15 @@ def judge(window: Window) -> Verdict:
             f"{running.last:.0f} of {limit:.0f} slots in use, {length(waiting):.0f} waiting: no lasting queue for them", tuple(evidence)
         )
     because = f"{length(waiting):.0f} wait for a slot: {running.last:.0f} of {limit:.0f} in use, {held.how}"
+    most = 1.0 if limit_is_certain(window) else GUESSED_CONFIDENCE
     if usage is None:
-        return Present(because, tuple(evidence), min(held.confidence, 0.75))
+        return Present(because, tuple(evidence), min(held.confidence, most, 0.75))
     full = holding(together(usage, running, waiting), ceiling(window, light_steps=False).reached)
     if full.holds:
         if holding(moments, lambda runs, _waits: runs >= limit).holds:
             return Present(f"{because}; the pool is full as well ({recent_mean(usage):.0%})", tuple(evidence), 0.6)
         return Absent(f"the pool is full ({recent_mean(usage):.0%}) before the slots are", tuple(evidence))
-    return Present(because, tuple(evidence), held.confidence)
+    return Present(because, tuple(evidence), min(held.confidence, most))
 
 
 SYMPTOM = Symptom(name="slots-full", title="requests wait for a slot", judge=judge, needs=("running_requests",), needs_any=QUEUE)

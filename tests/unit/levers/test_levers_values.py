@@ -226,6 +226,7 @@ def test_more_slots_only_where_the_pool_has_room() -> None:
     )
     assert "replicas" in refused(ask("raise-max-num-seqs", "slot-bound", max_running_requests=16, kv_usage_ratio=0.9))
     assert refused(ask("raise-max-num-seqs", "slot-bound", kv_usage_ratio=0.2))
+    assert "not known" in refused(ask("raise-max-num-seqs", "slot-bound", running_requests=256, kv_usage_ratio=0.6))
 
 
 def test_the_queue_is_bounded_where_the_version_can() -> None:
