@@ -72,12 +72,23 @@ def _surely(seen: Preemptions, per_finished: float) -> bool:
 
 def judge(window: Window) -> Verdict:
     """Present if preemptions are frequent enough to be harm."""
-    seen, back = preemptions(window), sent_back(window)
-    many = back is not None and (back.everything or back.requests >= max(HEAVY_WAITING, HEAVY_WAITING_RATIO * _running(window)))
-    if back is not None and many and _pool_is_short(window):
-        counted = seen.evidence if seen is not None else ()
-        if seen is None or seen.count < FEW:
-            return Present(f"{back.because} (the counter lags)", (*back.evidence, *counted), back.confidence)
+    seen = preemptions(window)
+    counted, waiting = _counted(window, seen), _thrown_out(window, seen)
+    return counted if isinstance(counted, Present) or waiting is None else waiting
+
+
+def _thrown_out(window: Window, seen: Preemptions | None) -> Present | None:
+    """Present where many that had begun wait again, which the counter tells only later; None elsewhere."""
+    back = sent_back(window)
+    if back is None or not _pool_is_short(window):
+        return None
+    many = back.everything or back.requests >= max(HEAVY_WAITING, HEAVY_WAITING_RATIO * _running(window))
+    evidence = (*back.evidence, *(seen.evidence if seen is not None else ()))
+    return Present(f"{back.because} (the counter lags)", evidence, back.confidence) if many else None
+
+
+def _counted(window: Window, seen: Preemptions | None) -> Verdict:
+    """What the count of preemptions tells by itself."""
     if seen is None or (seen.count <= 0 and not_printed(window)):
         return Unknown("nothing counts preemptions here", SOURCES)
     evidence = list(seen.evidence)
