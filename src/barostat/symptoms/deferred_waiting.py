@@ -9,7 +9,8 @@ decode side.
 
 Evidence: deferred_waiting_requests above 0 in most readings, and its share of everything that waits.
 
-Not evidence: waiting_requests alone: it contains them. A grammar that compiles for a step or two.
+Not evidence: waiting_requests alone: it contains them. A grammar that compiles for a step or two. Fewer than a tenth of
+those that run: transfers under way.
 
 Mitigation: more adapters at once (max_loras), warm the grammars, look at the KV connector's transfer times and at the
 prefill side.
@@ -23,7 +24,10 @@ from __future__ import annotations
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._holding import holding, together
+from barostat.symptoms._holding import holding, recent_mean, together
+
+FEW_RATIO = 0.1
+"""So few beside those that run are passed over in the ordinary way: each of them for the time of a transfer or a grammar."""
 
 
 def judge(window: Window) -> Verdict:
@@ -35,6 +39,10 @@ def judge(window: Window) -> Verdict:
     held = holding(together(deferred), lambda count: count > 0)
     if not held.holds:
         return Absent("no request is passed over for long", evidence)
+    running = window.fresh("running_requests")
+    if running is not None and recent_mean(deferred) < FEW_RATIO * recent_mean(running):
+        few = f"{recent_mean(deferred):.0f} passed over on average, few beside {recent_mean(running):.0f} that run"
+        return Absent(few, (*evidence, running.evidence(window.at)))
     because = f"{deferred.last:.0f} wait for an adapter, a grammar or a transfer, {held.how}"
     if capacity is not None:
         because += f"; {capacity.last:.0f} wait for capacity"

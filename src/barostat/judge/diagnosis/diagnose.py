@@ -41,6 +41,7 @@ HARMS = (
     "start-cut-short",
     "timeouts-and-5xx",
     "requests-waiting",
+    "deferred-waiting",
     "slow-decode",
     "probe-unanswered",
     "tail-latency-up",

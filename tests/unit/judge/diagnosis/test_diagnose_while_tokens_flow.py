@@ -65,3 +65,9 @@ def test_a_card_that_is_broken_comes_before_a_repair_that_waits() -> None:
     report = judged({**FLOWING, "waiting_requests": 0.0, "gpu_rows_pending": 1.0, "gpu_xid": 79.0})
     assert (report.diagnosis.cause, report.diagnosis.variant) == ("node-fault", "xid")
     assert judged({**FLOWING, "waiting_requests": 0.0, "gpu_rows_failed": 1.0}).diagnosis.cause == "node-fault"
+
+
+def test_requests_that_the_scheduler_passes_over_are_harmed() -> None:
+    report = judged({**FLOWING, "waiting_requests": 200.0, "capacity_waiting_requests": 0.0, "deferred_waiting_requests": 200.0})
+    assert (report.diagnosis.cause, report.diagnosis.severity) == ("unknown", "warning")
+    assert "200 wait for an adapter, a grammar or a transfer" in report.diagnosis.summary

@@ -24,6 +24,7 @@ HARM = (
     "kv-head-of-line-blocked",
     "slots-full",
     "requests-waiting",
+    "deferred-waiting",
     "slow-decode",
     "prefill-budget-saturated",
     "throughput-falling",
