@@ -3,7 +3,7 @@
 Meaning: a lower --gpu-memory-utilization takes the difference out of the KV pool, one to one.
 When: out of GPU memory outside the pool (graphs, activations, LoRA, images), or the card has less free memory at start than asked for.
 Not when: KV pressure. It shrinks the very thing that is short: from 0.9 to 0.7 a card of 80 GiB with an 16 GiB model loses a third of its
-pool.
+pool. The pool's size is set by hand (--num-gpu-blocks-override, --kv-cache-memory-bytes): that is what to lower.
 Undo: restore the former value; drain first.
 Proof: the engine starts, or serves without out-of-memory; the pool logged at start is smaller by the difference.
 Source: vLLM 0.33.0 GPUWorker.determine_available_memory; the start-up check "Free memory on device".
@@ -16,7 +16,7 @@ import math
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import GIB, detail_of, how_sure, is_cpu, last_of, number_in, setting
+from barostat.levers._readings import GIB, detail_of, given, how_sure, is_cpu, last_of, number_in, setting
 
 NAME = "gpu-memory-utilization-down"
 
@@ -43,6 +43,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(NAME, f"--gpu-memory-utilization {target:g}", f"{free:g} of {total_gib:g} GiB were free at start", True, 24)
     if situation.variant == "startup":
         return NotApplicable(NAME, "memory ran out while the weights were loaded: the pool, which comes after them, is not what took it")
+    for owner in ("num_gpu_blocks_override", "kv_cache_memory_bytes"):
+        if given(window, owner):
+            flag = f"--{owner.replace('_', '-')}"
+            return NotApplicable(NAME, f"{flag} sets the pool's size: memory utilisation changes nothing; lower {flag}")
     found = setting(window, "gpu_memory_utilization")
     if found is None or now is None:
         return NotApplicable(NAME, "the present memory utilisation is not known")

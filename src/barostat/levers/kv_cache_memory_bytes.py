@@ -19,12 +19,16 @@ SPARE_GIB = 2.0
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """The pool plus what is free less 2 GiB; or, out of memory while serving, the pool less 1 GiB."""
+    """The pool plus what is free less 2 GiB; or, out of memory while serving, the pool, or what it is set to, less 1 GiB."""
     window = situation.window
     if (refusal := lacks(NAME, situation, "kv_cache_memory_bytes")) is not None:
         return refusal
     if is_cpu(window) or given(window, "num_gpu_blocks_override"):
         return NotApplicable(NAME, "the pool's size is not set by the card's memory here")
+    set_bytes = window.config.number("kv_cache_memory_bytes") if given(window, "kv_cache_memory_bytes") else None
+    if situation.cause == "gpu-oom" and situation.variant != "startup" and set_bytes is not None and set_bytes > 2 * GIB:
+        why = f"the pool is set to {set_bytes / GIB:.1f} GiB; 1 GiB less stays free"
+        return Proposal(NAME, f"--kv-cache-memory-bytes {int(set_bytes - GIB)}", why, True, 26)
     pool_gib = window.config.number("available_kv_cache_memory_gib")
     if pool_gib is None or pool_gib <= 0:
         return NotApplicable(NAME, "the pool's present size in bytes is not in the log")
