@@ -4,7 +4,7 @@ Meaning: --max-num-batched-tokens bounds the tokens of one step, and with it the
 When: prefill-bound: steps are full of prompt tokens and the queue grows while the pool has room: up. Out of GPU memory: down.
 Not when: KV pressure. The budget limits tokens per step, not tokens that stay in the pool; measured, a quarter of it left preemptions as
 they were
-(142 to 134).
+(142 to 134). Without chunked prefill it is never below max_model_len: vLLM would refuse to start.
 Undo: restore the former value; drain first.
 Proof: prompt tokens per second rise and the queue shrinks; the inter-token latency may rise: that is the price.
 Source: vLLM 0.32.0 Scheduler.schedule, GPUWorker.determine_available_memory.
@@ -12,12 +12,20 @@ Source: vLLM 0.32.0 Scheduler.schedule, GPUWorker.determine_available_memory.
 
 from __future__ import annotations
 
+from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.window import Window
 from barostat.levers._readings import count, detail_of, last_of
 
 NAME = "max-num-batched-tokens"
 MOST = 16_384
+
+
+def _chunked_prefill_is_off(window: Window) -> bool:
+    """True where a prompt is computed in one step: it was switched off, or this version has it off by default."""
+    found = window.config.get("enable_chunked_prefill")
+    return found.value is False if found is not None else behaves("chunked-prefill-default", window.version) is False
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -42,9 +50,15 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if "Free memory on device" in detail_of(window, "log_gpu_oom_startup"):
         return NotApplicable(NAME, "the engine compares the card's free memory with its budget before it runs any step")
     slots = window.config.number("max_num_seqs") or 256
-    target = max(int(now) // 2, int(slots), 1024)
+    whole_prompts = _chunked_prefill_is_off(window)
+    longest = last_of(window, "max_model_len_tokens") or window.config.number("max_model_len")
+    if whole_prompts and (longest is None or longest <= 0):
+        return NotApplicable(NAME, "chunked prefill is off: a step must hold a whole prompt, and max_model_len is not known")
+    prompt = int(longest) if whole_prompts and longest is not None else 0
+    target = max(int(now) // 2, int(slots), prompt, 1024)
     if target >= now:
-        return NotApplicable(NAME, f"the budget of {count(now)} tokens cannot be lowered below the {count(slots)} slots")
+        least = f"{count(prompt)} tokens of one prompt (chunked prefill is off)" if prompt > slots else f"{count(slots)} slots"
+        return NotApplicable(NAME, f"the budget of {count(now)} tokens cannot be lowered below the {least}")
     peak = f"the activation peak is that of a step of {count(now)} tokens"
     if situation.variant == "startup" and window.config.get("model_memory_gib") is None:
         return Proposal(NAME, f"--max-num-batched-tokens {target}", f"{peak}; no help where the weights do not fit", True, 48)

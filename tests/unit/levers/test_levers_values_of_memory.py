@@ -29,3 +29,22 @@ def test_what_must_be_free_at_start_follows_the_utilisation_also_of_a_pool_in_by
     config: dict[str, ConfigScalar] = {"gpu_memory_utilization": 0.9, "kv_cache_memory_bytes": int(60 * GIB)}
     answer = ask("gpu-memory-utilization-down", "gpu-oom", "startup", config=config, log_gpu_oom_startup=free)
     assert proposed(answer) == "--gpu-memory-utilization 0.78"
+
+
+def test_without_chunked_prefill_a_step_holds_a_whole_prompt() -> None:
+    off: dict[str, ConfigScalar] = {"enable_chunked_prefill": False, "max_num_seqs": 256, "max_model_len": 6144}
+    answer = ask("max-num-batched-tokens", "gpu-oom", "serving", config=off, max_batched_tokens=8192)
+    assert proposed(answer) == "--max-num-batched-tokens 6144"
+    answer = ask("max-num-batched-tokens", "gpu-oom", "serving", config={**off, "max_model_len": 8192}, max_batched_tokens=8192)
+    assert "8,192 tokens of one prompt" in refused(answer)
+    del off["max_model_len"]
+    assert "max_model_len is not known" in refused(ask("max-num-batched-tokens", "gpu-oom", "serving", config=off, max_batched_tokens=8192))
+
+
+def test_the_v0_engine_has_chunked_prefill_only_where_it_is_switched_on() -> None:
+    config: dict[str, ConfigScalar] = {"max_num_seqs": 256, "max_model_len": 8192}
+    answer = ask("max-num-batched-tokens", "gpu-oom", "serving", version="0.6.4", config=config, max_batched_tokens=8192)
+    assert "8,192 tokens of one prompt" in refused(answer)
+    on = {**config, "enable_chunked_prefill": True}
+    answer = ask("max-num-batched-tokens", "gpu-oom", "serving", version="0.6.4", config=on, max_batched_tokens=8192)
+    assert proposed(answer) == "--max-num-batched-tokens 4096"
