@@ -33,6 +33,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if given(window, "swap_space") and window.config.number("swap_space"):
         if behaves("v1-default", window.version):
             return NotApplicable(NAME, "--swap-space takes no memory on the V1 engine", classic=True)
+        shown = window.config.get("swap_space")
+        if shown is not None and shown.provenance == "metric":  # it may be the default, which comes back without the argument
+            size = window.config.number("swap_space") or 0.0
+            return Proposal(NAME, "--swap-space 0", f"the V0 engine pins {size:g} GiB of host memory per card", True, 24)
         return Proposal(NAME, "remove --swap-space", "the V0 engine pins that much host memory per card", True, 24)
     return NotApplicable(NAME, "no argument is known that puts KV blocks or weights into host memory")
 

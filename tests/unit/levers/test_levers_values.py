@@ -193,7 +193,7 @@ def test_a_host_tier_takes_half_of_what_is_free() -> None:
 
 
 @pytest.mark.parametrize(("version", "said"), [("0.32.0", "refuse to start"), ("0.17.1", "never swaps"), ("0.6.4", "V0"), (None, "0.18.0")])
-def test_swap_space_is_never_the_answer(version: str | None, said: str) -> None:
+def test_swap_space_is_no_answer_to_preemption(version: str | None, said: str) -> None:
     assert said in refused(ask("swap-space", "kv-preemption-thrash", version=version), classic=True)
 
 

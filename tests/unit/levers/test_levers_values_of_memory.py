@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.lever_questions import GIB, ask, proposed, refused
+from tests.support.lever_questions import GIB, NOW, ask, proposed, refused
 
-from barostat.core.config import ConfigScalar
+from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
+from barostat.core.lever import Situation
+from barostat.core.version import parse_version
+from barostat.core.window import Window
+from barostat.levers.host_memory_less import LEVER as HOST_MEMORY_LESS
 
 
 @pytest.mark.parametrize("variant", ["serving", "graph-capture"])
@@ -48,3 +52,22 @@ def test_the_v0_engine_has_chunked_prefill_only_where_it_is_switched_on() -> Non
     on = {**config, "enable_chunked_prefill": True}
     answer = ask("max-num-batched-tokens", "gpu-oom", "serving", version="0.6.4", config=on, max_batched_tokens=8192)
     assert proposed(answer) == "--max-num-batched-tokens 4096"
+
+
+def test_a_v0_engine_that_ran_out_of_swap_space_gets_more() -> None:
+    aborted = (1.0, "RuntimeError: Aborted due to the lack of CPU swap space. Please increase the swap space to avoid this error.")
+    assert proposed(ask("swap-space", "kv-preemption-thrash", version="0.6.4", log_swap_exhausted=aborted)) == "--swap-space 8"
+    given: dict[str, ConfigScalar] = {"swap_space": 16.0, "tensor_parallel_size": 2}
+    answer = ask("swap-space", "kv-preemption-thrash", version="0.8.5", config=given, log_swap_exhausted=aborted)
+    assert proposed(answer) == "--swap-space 32"
+    crowded = ask(
+        "swap-space", "kv-preemption-thrash", version="0.8.5", config=given, log_swap_exhausted=aborted, host_memory_limit_bytes=80 * GIB
+    )
+    assert "64 GiB are more" in refused(crowded)
+    assert "never swaps" in refused(ask("swap-space", "kv-preemption-thrash", version="0.12.0", log_swap_exhausted=aborted), classic=True)
+
+
+def test_swap_space_that_only_the_metrics_show_is_a_default_to_be_set_to_none() -> None:
+    shown = {"swap_space": ConfigValue(4.0, "metric", "cache_config_info")}
+    window = Window("r", NOW, {}, EngineConfig(shown), parse_version("0.6.4"))
+    assert proposed(HOST_MEMORY_LESS.propose(Situation("host-oom", "cgroup", window))) == "--swap-space 0"
