@@ -19,7 +19,8 @@ def preempted_signal(engine: EngineScrapes) -> Signal | None:
         first tokens seen  =  finished + running that have begun + thrown out + given up by their clients
         thrown out         >= first tokens - finished - running - given up,   and at most what waits
 
-    Clients that gave up are answers of the HTTP server beyond the requests that finished; a request for several completions hides some.
+    Clients that gave up are answers of the HTTP server beyond the requests that finished. Where more finished than was answered and can
+    still be on its way, answers stand for several requests each (n above 1, lists of prompts): who gave up cannot be told then.
     Source: vLLM 0.8 to 0.33, IterationStats (a resumed request has no second first token), OutputProcessor.abort_requests (not counted).
     """
     begun, finished = dict(engine.histogram_counts(names.TTFT)), dict(engine.counter(names.FINISHED))
@@ -31,6 +32,8 @@ def preempted_signal(engine: EngineScrapes) -> Signal | None:
         if answered is None or len(engines_of(scrape.exposition)) > 1:
             continue
         if at in begun and at in finished and at in running and at in waiting:
+            if finished[at] - answered > running[at] + waiting[at]:
+                continue
             given_up = max(0.0, answered - finished[at])
             points.append((at, min(waiting[at], max(0.0, begun[at] - finished[at] - running[at] - given_up))))
     return signal("preempted_waiting_requests", points, f"first tokens less finished, running and given up ({engine.scrapes[-1].source})")

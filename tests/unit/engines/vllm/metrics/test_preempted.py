@@ -25,12 +25,18 @@ def _scrape(begun: int, finished: int, running: int, waiting: int, answered: int
         (50, 40, 14, 12, 40, 0.0),  # four of those that run have not begun to answer
         (50, 40, 7, 12, 43, 0.0),  # three clients gave up
         (50, 40, 7, 2, 40, 2.0),  # no more than wait
-        (50, 60, 7, 12, 30, 0.0),  # several completions each
+        (50, 40, 7, 12, 30, 3.0),  # ten answers are still on their way
     ],
 )
 def test_thrown_out_and_waiting(begun: int, finished: int, running: int, waiting: int, answered: int, expected: float) -> None:
     found = signals([(1000.0, read(_scrape(begun, finished, running, waiting, answered)), "0.prom")])["0"]
     assert next(one for one in found if one.name == "preempted_waiting_requests").last == expected
+
+
+def test_with_several_completions_each_it_is_not_told() -> None:
+    """A hundred clients gave up, and the answers that would show it are half as many as the requests."""
+    found = signals([(1000.0, read(_scrape(20_160, 20_000, 60, 40, 10_100)), "0.prom")])["0"]
+    assert "preempted_waiting_requests" not in {one.name for one in found}
 
 
 def test_without_http_answers_it_is_not_told() -> None:
