@@ -15,6 +15,8 @@ from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import lacks, last_of
 
 NAME = "api-server-count"
+FULL_RATIO = 0.9
+"""A container that uses more of its cores than this has none to spare."""
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -27,7 +29,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         follows = behaves("api-servers-follow-data-parallel", window.version)
         now = (window.config.number("data_parallel_size") or 1.0) if follows else 1.0
     target = max(2, int(2 * now))
-    cores = last_of(window, "cpu_limit_cores")
+    cores, used = last_of(window, "cpu_limit_cores"), last_of(window, "cpu_usage_cores")
+    if cores is not None and used is not None and used > FULL_RATIO * cores:
+        return NotApplicable(
+            NAME, f"{used:.1f} of the container's {cores:g} cores are used: more processes would share them; raise its CPU limit"
+        )
     if cores is not None and target + 1 > cores:
         target = int(cores) - 1
     if target <= now:

@@ -16,6 +16,7 @@ from barostat.core.window import Window
 def test_the_host_gets_what_it_lacks() -> None:
     assert proposed(ask("api-server-count", "host-bound", "tokenizer", api_server_cpu_cores=0.99)) == "--api-server-count 2"
     assert refused(ask("api-server-count", "host-bound", "tokenizer", cpu_limit_cores=2))
+    assert "3.9 of" in refused(ask("api-server-count", "host-bound", "cpu", cpu_limit_cores=4, cpu_usage_cores=3.94))
     assert proposed(ask("api-server-count", "host-bound", "tokenizer", config={"api_server_count": 2})) == "--api-server-count 4"
     assert '"8"' in proposed(ask("cpu-limit", "host-bound", "cpu", cpu_limit_cores=4, cpu_throttled_ratio=0.4))
     assert refused(ask("cpu-limit", "host-bound", "cpu", cpu_limit_cores=4, cpu_usage_cores=1.0))

@@ -71,3 +71,22 @@ def test_requests_that_the_scheduler_passes_over_are_harmed() -> None:
     report = judged({**FLOWING, "waiting_requests": 200.0, "capacity_waiting_requests": 0.0, "deferred_waiting_requests": 200.0})
     assert (report.diagnosis.cause, report.diagnosis.severity) == ("unknown", "warning")
     assert "200 wait for an adapter, a grammar or a transfer" in report.diagnosis.summary
+
+
+GOOD = {"ttft_p50_s": 0.2, "ttft_p99_s": 0.4, "itl_p50_s": 0.02, "itl_p99_s": 0.03, "waiting_requests": 0.0}
+THROTTLED = {"cpu_throttled_ratio": 0.27, "cpu_usage_cores": 3.0, "cpu_limit_cores": 16.0}
+
+
+def test_a_throttled_container_that_harms_nobody_is_a_remark() -> None:
+    report = judged({**FLOWING, **GOOD, **THROTTLED})
+    assert report.diagnosis.cause == "healthy-busy"
+    assert any(text.startswith("host-bound: The host is busy and nobody is harmed") for text in report.contributing)
+
+
+@pytest.mark.parametrize("harm", [{"itl_p99_s": 1.5}, {"waiting_requests": 30.0}])
+def test_a_throttled_container_that_harms_somebody_is_the_cause(harm: dict[str, float]) -> None:
+    assert judged({**FLOWING, **GOOD, **THROTTLED, **harm}).diagnosis.cause == "host-bound"
+
+
+def test_a_throttled_container_whose_harm_nobody_measured_stays_the_cause() -> None:
+    assert judged({**FLOWING, "waiting_requests": 0.0, **THROTTLED}).diagnosis.cause == "host-bound"

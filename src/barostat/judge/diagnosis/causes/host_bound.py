@@ -8,7 +8,8 @@ Impact: GPU utilisation low, latency high, the engine's own queue short: request
 Evidence: the API server's process at a full core while the engine core idles or steps with few tokens; a throttled cgroup; CPU use at
 the container's limit.
 
-Not evidence: low GPU utilisation alone (idle looks the same); high CPU of the engine core on a CPU-only engine (that is its compute).
+Not evidence: low GPU utilisation alone (idle looks the same); a throttled or busy container where nobody waits and no stream stalls: a
+remark; high CPU of the engine core on a CPU-only engine (that is its compute).
 
 Mitigation: more CPU, or a higher limit; more API server processes; shorter text at the edge; for torch threads OMP_NUM_THREADS equal to
 the container's cores.
@@ -27,6 +28,7 @@ KINDS = (
     ("cpu-throttled", "cpu"),
     ("host-cpu-saturated", "cpu"),
 )
+SLOW = ("requests-waiting", "slow-decode", "slower-than-card", "throughput-falling", "batch-collapsed")
 
 
 def judge(case: Case) -> Judgement:
@@ -37,14 +39,15 @@ def judge(case: Case) -> Judgement:
             if stronger := case.present("preemption-heavy", "kv-capacity-waiting"):
                 return Cleared(f"the host is busy, but the KV pool limits: {case.because(stronger[0])}")
             backing = case.present("queue-without-work", "latency-outside-engine", "tail-latency-up", "timeouts-and-5xx")
-            # A hot process is a cause when somebody is harmed or it explains an idle engine, else a remark.
+            remark = variant == "cpu" and case.absent("tail-latency-up") and not (backing or case.present(*SLOW))
             sure = 0.9 if backing or variant in ("tokenizer", "api-server") else 0.7
             return Claim(
                 confidence=case.confidence(name) * sure,
                 severity="warning",
-                summary=f"The host limits the engine: {case.because(name)}.",
+                summary=f"{'The host is busy and nobody is harmed' if remark else 'The host limits the engine'}: {case.because(name)}.",
                 rests_on=(name, *(other for other in case.present(*names) if other != name), *backing),
                 variant=variant,
+                only_contributes=remark,
             )
     if clear := next((name for name in names if case.absent(name)), ""):
         return Cleared(case.because(clear))
