@@ -1,4 +1,4 @@
-"""From rows to requests: what the front end lets in, and what it answers 400 or 503.
+"""From rows to requests: what the front end lets in, and what it answers 400 or 503; and 413 where an edge before it refuses long prompts.
 
 Source: vLLM 0.32.0, AsyncLLM.check_admission (queue limits, 0.29.0 and later), the context-length checks of the API server.
 """
@@ -18,6 +18,8 @@ from barostat.twin.settings import Settings
 NS = 10**9
 # A client that was refused comes back no sooner than this, however short its pause.
 _AFTER_REFUSAL_NS = NS
+EDGE_INPUT_CAP = (413, "edge input cap")
+"""Status and reason of a prompt that is longer than what stands before the engine lets through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Intake:
         timed.sort(key=itemgetter(0))
         self._rows = deque(timed)
         self._due: list[tuple[int, int, Row]] = []  # a heap of those whose turn has come
-        self._limited = settings.max_queued_requests is not None or settings.max_queued_tokens is not None
+        limits = (settings.max_queued_requests, settings.max_queued_tokens, settings.edge_input_tokens)
+        self._limited = any(limit is not None for limit in limits)
         self.next_ns = timed[0][0] if timed else None
         """When the next row arrives; None where none will unless another ends."""
         self.rejections: list[Rejection] = []
@@ -119,6 +122,8 @@ class Intake:
 
     def _refusal(self, row: Row, output_tokens: int) -> tuple[int, str] | None:
         settings = self._settings
+        if settings.edge_input_tokens is not None and row.input_tokens > settings.edge_input_tokens:
+            return EDGE_INPUT_CAP
         if row.input_tokens + output_tokens > settings.max_model_len:
             return 400, "context-length"
         if settings.max_queued_requests is not None and self.unfinished + 1 > settings.max_queued_requests:

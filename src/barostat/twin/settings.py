@@ -90,7 +90,8 @@ class Behaviour:
 class Settings:
     """One engine's scheduling configuration, resolved. `kv_blocks` counts the null block, as the engine does.
 
-    Units: blocks, tokens, requests; `watermark_ratio` is a share of `kv_blocks`.
+    Units: blocks, tokens, requests; `watermark_ratio` is a share of `kv_blocks`. `edge_input_tokens`: no setting of the engine but what
+    stands before it, which refuses longer prompts.
     Source: vLLM 0.32.0, SchedulerConfig and CacheConfig.
     """
 
@@ -110,6 +111,7 @@ class Settings:
     max_queued_requests: int | None = None
     max_queued_tokens: int | None = None
     behaviour: Behaviour = Behaviour()
+    edge_input_tokens: int | None = None
 
     @property
     def usable_blocks(self) -> int:

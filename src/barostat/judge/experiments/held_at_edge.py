@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from barostat.admit.rules import Rules
 from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic, one_kind_of_attention
-from barostat.twin.intake import NS, Rejection
+from barostat.twin.intake import EDGE_INPUT_CAP, NS, Rejection
 from barostat.twin.outcome import Outcome
 from barostat.twin.pace import Pace
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 
-_REFUSED = 503
+_REFUSED, _TOO_LONG = 503, "input-too-long"
 # The budget alone is tried: what waits is not refused. A deadline would be another limit, and its own first refusals, when all clients come
 # at once, would keep them away for longer than a trial lasts.
 _NO_END_S, _NO_END = 1e9, 1_000_000
@@ -27,8 +27,10 @@ def held_at_edge(settings: Settings, pace: Pace, rows: Sequence[Row], budget_tok
     Errors: InputError for an engine with several kinds of attention: behind a gateway the twin has one.
     """
     one_kind_of_attention(settings, "edge-kv-budget")
-    rules = Rules(kv_token_budget=budget_tokens, queue_deadline_s=_NO_END_S, max_queued=_NO_END)
-    found = GatedRun(Fleet(1, settings, pace), rules, Traffic(rows, seen=rows[:_SEEN])).run()
+    cap = settings.edge_input_tokens
+    rules = Rules(max_input_tokens=cap, kv_token_budget=budget_tokens, queue_deadline_s=_NO_END_S, max_queued=_NO_END)
+    seen = [row for row in rows if cap is None or row.input_tokens <= cap][:_SEEN]
+    found = GatedRun(Fleet(1, settings, pace), rules, Traffic(rows, seen=seen)).run()
     (outcome,) = found.engines
     gone: list[tuple[int, int]] = []  # (instant, one more or one less at the gateway)
     for life in outcome.lives:
@@ -37,7 +39,9 @@ def held_at_edge(settings: Settings, pace: Pace, rows: Sequence[Row], budget_tok
             gone += ((came_ns, 1), (life.arrival_ns, -1))
         life.arrival_ns = came_ns
     gone.sort()
-    outcome.rejections += [Rejection(one.request_id, one.at_s, _REFUSED, one.reason) for one in found.refused]
+    for one in found.refused:
+        status, reason = EDGE_INPUT_CAP if one.reason == _TOO_LONG else (_REFUSED, one.reason)
+        outcome.rejections.append(Rejection(one.request_id, one.at_s, status, reason))
     held = place = 0
     load = []
     for at_ns, free, running, waiting in outcome.load:

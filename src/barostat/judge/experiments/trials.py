@@ -11,7 +11,6 @@ from barostat.judge.experiments.outlook import Outlook, outlook
 from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.judge.observed.workload import rows_like
 from barostat.twin.forms import simulate
-from barostat.twin.intake import Rejection
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.outcome import Outcome
 from barostat.twin.pace import EverySteps, Pace
@@ -183,7 +182,7 @@ def run_trial(load: Load, slo: Slo, trial: Trial) -> Outlook:
     outcome = outcome_of(rows, trial)
     front_s = getattr(trial.pace, "front_s", 0.0)
     if until_s <= from_s:
-        until_s = max(outcome.end_ns / 1e9, from_s + 1e-9)
+        until_s = max(outcome.end_ns / 1e9, from_s + 1e-9, *(one.at_s for one in outcome.rejections))
     return outlook(outcome, trial.settings.usable_blocks, slo, from_s, until_s, front_s)
 
 
@@ -192,25 +191,21 @@ def outcome_of(rows: list[Row], trial: Trial) -> Outcome:
 
     Errors: InputError as `run_trial`.
     """
-    rows, refused = _capped(rows, trial.input_cap, trial.output_cap)
-    outcome = _run(trial, rows)
-    outcome.rejections += refused
-    return outcome
-
-
-def _run(trial: Trial, rows: list[Row]) -> Outcome:
+    cap, settings = trial.output_cap, replace(trial.settings, edge_input_tokens=trial.input_cap)
+    if cap is not None:
+        rows = [row._replace(output_tokens=min(row.output_tokens, cap)) for row in rows]
     if trial.kv_budget is not None:
         from barostat.judge.experiments.held_at_edge import held_at_edge
 
-        return held_at_edge(trial.settings, trial.pace, rows, trial.kv_budget)
-    outcome = simulate(trial.settings, rows, trial.pace)
+        return held_at_edge(settings, trial.pace, rows, trial.kv_budget)
+    outcome = simulate(settings, rows, trial.pace)
     if not trial.tier or not isinstance(trial.pace, LinearPace) or not outcome.recomputed_tokens:
         return outcome
     # To first order: prompt tokens cost less by the share of them that would have come back from the tier.
     prompts = sum(life.input_tokens for life in outcome.lives) - outcome.cached_tokens + outcome.recomputed_tokens
     kept = 1 - min(1.0, outcome.recomputed_tokens / max(1, prompts))
     pace = replace(trial.pace, prefill_token_s=trial.pace.prefill_token_s * kept, pair_s=trial.pace.pair_s * kept)
-    return simulate(trial.settings, rows, pace)
+    return simulate(settings, rows, pace)
 
 
 def warming_s(traffic: ObservedTraffic, duration_s: float) -> float:
@@ -232,27 +227,6 @@ def fitting_duration_s(traffic: ObservedTraffic) -> float:
 def is_exact(pace: Pace) -> bool:
     """True if the pace is given and not estimated."""
     return isinstance(pace, EverySteps) or not getattr(pace, "error_ratio", 0.0)
-
-
-def _capped(rows: list[Row], input_cap: int | None, output_cap: int | None) -> tuple[list[Row], list[Rejection]]:
-    """The rows that the edge lets through, and its refusals. A client that was refused goes on with its next."""
-    if input_cap is None and output_cap is None:
-        return rows, []
-    passed: list[Row] = []
-    refused: list[Rejection] = []
-    instead: dict[str, str | None] = {}  # refused request -> the one that its client had before
-    for row in rows:
-        after = row.after_id
-        while after in instead:
-            after = instead[after]
-        if input_cap is not None and row.input_tokens > input_cap:
-            refused.append(Rejection(row.request_id, row.arrival_s, 413, "edge input cap"))
-            instead[row.request_id] = after
-            continue
-        output = row.output_tokens if output_cap is None else min(row.output_tokens, output_cap)
-        arrival_s = row.arrival_s
-        passed.append(row._replace(arrival_s=arrival_s, output_tokens=output, after_id=after))
-    return passed, refused
 
 
 def _last_arrival_s(rows: Sequence[Row]) -> float:

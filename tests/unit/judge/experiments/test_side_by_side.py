@@ -9,7 +9,7 @@ import pytest
 from barostat.judge.experiments.candidates import Candidate
 from barostat.judge.experiments.outlook import difference, outlook
 from barostat.judge.experiments.side_by_side import changes, compare, far_off
-from barostat.judge.experiments.trials import Made, PartsOf, Trial, run_trial
+from barostat.judge.experiments.trials import Made, PartsOf, Trial, outcome_of, run_trial
 from barostat.twin.forms import simulate
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.pace import EverySteps
@@ -89,3 +89,13 @@ def test_a_client_that_the_edge_refused_goes_on_with_its_next() -> None:
     capped = run_trial(PartsOf(tuple(rows), whole=True), Slo(), Trial(TIGHT, 0, EverySteps(10**9), input_cap=100))
     assert capped.output_tokens_per_s > 0
     assert capped.requests_per_s * 14 == pytest.approx(4, rel=0.3)
+
+
+@pytest.mark.parametrize("budget", [None, 10**6])
+def test_what_the_edge_refuses_of_clients_that_wait_is_counted_when_it_comes(budget: int | None) -> None:
+    rows = in_turn([(10, 5), (900, 5), (10, 6), (900, 7), (900, 8), (10, 9)], 2, [0.5] * 6)
+    trial = Trial(TIGHT, 0, EverySteps(10**9), input_cap=100, kv_budget=budget)
+    assert run_trial(PartsOf(tuple(rows), whole=True), Slo(), trial).refused_ratio == 0.5
+    found = outcome_of(rows, trial)
+    ended_s = {life.request_id: (life.finished_ns or 0) / 1e9 for life in found.lives}
+    assert {one.request_id: one.at_s for one in found.rejections} == {"1": 0.0, "3": 1.0, "4": ended_s["2"] + 0.5}
