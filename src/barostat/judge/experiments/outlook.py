@@ -42,14 +42,19 @@ class Outlook:
     itl_mean_s: float | None = None
 
 
-def outlook(outcome: Outcome, usable_blocks: int, slo: Slo, from_s: float, until_s: float, front_s: float = 0.0) -> Outlook:
+def outlook(
+    outcome: Outcome, usable_blocks: int, slo: Slo, from_s: float, until_s: float, front_s: float = 0.0, *, of_arrivals: bool = False
+) -> Outlook:
     """The stretch between two instants of the run. A request belongs to it if it ends or is refused in it, as engines count.
 
-    `front_s`: what clients wait beyond the steps. Times between tokens are those of the whole run. A run that is stuck has no good requests
-    from then on.
+    `of_arrivals`: it belongs to it if it came in it, whenever it ends. `front_s`: what clients wait beyond the steps. Times between tokens
+    are those of the whole run. A run that is stuck has no good requests from then on.
     """
     start, end, front_ns = round(from_s * NS), round(until_s * NS), round(front_s * NS)
-    ended = [life for life in outcome.lives if life.finished_ns is not None and start < life.finished_ns <= end]
+    if of_arrivals:
+        ended = [life for life in outcome.lives if life.finished_ns is not None and start <= life.arrival_ns <= end]
+    else:
+        ended = [life for life in outcome.lives if life.finished_ns is not None and start < life.finished_ns <= end]
     refused = sum(start <= round(one.at_s * NS) <= end for one in outcome.rejections)
     length_s = max(until_s - from_s, 1e-9)
     held = running = waiting = 0.0

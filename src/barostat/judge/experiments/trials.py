@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from barostat.core.errors import InputError
 from barostat.judge.experiments.outlook import Outlook, outlook
@@ -21,9 +22,20 @@ from barostat.twin.workload.made import Spec, make
 
 # Share of a run that is left out at its beginning: an empty engine fills up.
 _WARMING_SHARE = 0.15
-# Six for the search and six to prove it on (judge/experiments/tuning.py).
-_PARTS = 12
+# Six for the search and six to prove it on (judge/experiments/tuning.py); fewer where one would have too few requests to say anything.
+_PARTS, _FEWEST_IN_PART = (12, 10, 8, 6, 4, 2), 20
 _MOST_KEPT_ROWS = 100_000
+
+
+class Span(NamedTuple):
+    """The stretch of a run that counts, in seconds; to the last answer where it ends no later than it begins.
+
+    `of_arrivals`: the requests that come in it, whenever they end; else those that end in it.
+    """
+
+    from_s: float
+    until_s: float
+    of_arrivals: bool = False
 
 
 class Load(Protocol):
@@ -32,7 +44,7 @@ class Load(Protocol):
     def rows(self, version: int) -> list[Row]:
         """The rows of that version."""
 
-    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+    def span_s(self, rows: Sequence[Row]) -> Span:
         """The stretch of the run that counts."""
 
 
@@ -50,10 +62,10 @@ class LikeSeen:
         """Rows from the dice of that version."""
         return rows_like(self.traffic, self.seed + version, self.duration_s, self.block_tokens, self.longest_tokens)
 
-    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+    def span_s(self, rows: Sequence[Row]) -> Span:
         """All but the beginning, in which the engine fills up, up to the last arrival."""
         del rows
-        return warming_s(self.traffic, self.duration_s), self.duration_s
+        return Span(warming_s(self.traffic, self.duration_s), self.duration_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,32 +79,48 @@ class Made:
         """Rows from the dice of that version."""
         return make(self.spec, self.seed + version)
 
-    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+    def span_s(self, rows: Sequence[Row]) -> Span:
         """From the start to the last arrival; of a closed loop, whose end is not known, all of it."""
-        return 0.0, _last_arrival_s(rows)
+        return Span(0.0, _last_arrival_s(rows))
 
 
 @dataclass(frozen=True, slots=True)
 class PartsOf:
-    """A trace in parts, one after the other in time: even versions and odd ones share no request. Version 0 of `whole` is all of it."""
+    """A trace in parts, one after the other in time: even versions and odd ones count no request in common. Version 0 of `whole` is all.
+
+    Each part begins with the requests of the one before it, which fill the engine and are not counted, and runs to its last answer.
+    """
 
     trace: tuple[Row, ...]
     whole: bool = False
 
     def rows(self, version: int) -> list[Row]:
-        """The part of that number, from its own start on."""
+        """The part of that number, the one before it in front; its own requests come when one part's length has passed."""
         if self.whole:
             return list(self.trace)
-        start = min(row.arrival_s for row in self.trace)
-        length_s = (max(row.arrival_s for row in self.trace) - start) / _PARTS or 1.0
-        begin_s = start + (version % _PARTS) * length_s
-        last = version % _PARTS == _PARTS - 1
-        found = [row for row in self.trace if begin_s <= row.arrival_s and (last or row.arrival_s < begin_s + length_s)]
+        start, length_s, parts = self._cut()
+        part = version % parts
+        begin_s = start + (part - 1) * length_s
+        found = (row for row in self.trace if part - 1 <= _part_of(row, start, length_s, parts) <= part)
         return [row._replace(arrival_s=row.arrival_s - begin_s) for row in found]
 
-    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
-        """From the start to the last arrival; of the whole trace to its last answer."""
-        return 0.0, 0.0 if self.whole else _last_arrival_s(rows)
+    def span_s(self, rows: Sequence[Row]) -> Span:
+        """What comes in the part itself; the whole trace, to its last answer."""
+        del rows
+        if self.whole:
+            return Span(0.0, 0.0)
+        _, length_s, _ = self._cut()
+        return Span(length_s, 2 * length_s, of_arrivals=True)
+
+    def _cut(self) -> tuple[float, float, int]:
+        """When the first part begins, how long each is, and how many there are."""
+        start, end = (of(row.arrival_s for row in self.trace) for of in (min, max))
+        for parts in _PARTS:
+            length_s = (end - start) / parts or 1.0
+            held = Counter(_part_of(row, start, length_s, parts) for row in self.trace)
+            if all(held[part] >= _FEWEST_IN_PART for part in range(parts)):
+                break
+        return start, length_s, parts
 
 
 class MadeOnce:
@@ -113,7 +141,7 @@ class MadeOnce:
                 self._room -= len(made)
         return made
 
-    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+    def span_s(self, rows: Sequence[Row]) -> Span:
         """As the load says."""
         return self.load.span_s(rows)
 
@@ -137,7 +165,7 @@ class Denser:
             )
         return [row._replace(arrival_s=row.arrival_s / self.times) for row in rows]
 
-    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+    def span_s(self, rows: Sequence[Row]) -> Span:
         """As the load says, by the new instants."""
         return self.load.span_s(rows)
 
@@ -178,12 +206,12 @@ def run_trial(load: Load, slo: Slo, trial: Trial) -> Outlook:
     Errors: InputError for a budget at the edge of an engine that the fast form does not have.
     """
     rows = load.rows(trial.version)
-    from_s, until_s = load.span_s(rows)
+    from_s, until_s, of_arrivals = load.span_s(rows)
     outcome = outcome_of(rows, trial)
     front_s = getattr(trial.pace, "front_s", 0.0)
     if until_s <= from_s:
         until_s = max(outcome.end_ns / 1e9, from_s + 1e-9, *(one.at_s for one in outcome.rejections))
-    return outlook(outcome, trial.settings.usable_blocks, slo, from_s, until_s, front_s)
+    return outlook(outcome, trial.settings.usable_blocks, slo, from_s, until_s, front_s, of_arrivals=of_arrivals)
 
 
 def outcome_of(rows: list[Row], trial: Trial) -> Outcome:
@@ -227,6 +255,10 @@ def fitting_duration_s(traffic: ObservedTraffic) -> float:
 def is_exact(pace: Pace) -> bool:
     """True if the pace is given and not estimated."""
     return isinstance(pace, EverySteps) or not getattr(pace, "error_ratio", 0.0)
+
+
+def _part_of(row: Row, start_s: float, length_s: float, parts: int) -> int:
+    return min(parts - 1, int((row.arrival_s - start_s) / length_s))
 
 
 def _last_arrival_s(rows: Sequence[Row]) -> float:

@@ -65,7 +65,8 @@ def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: 
     others = [run for run in rest if run is not None]
     if len(today) < VERSIONS or len(winner) < VERSIONS or len(others) < len(rest):
         return None
-    gain, error = difference([run.good_per_s for run in today], [run.good_per_s for run in winner])
+    pairs = dict.fromkeys(zip(today, winner, strict=True))  # versions that are the same part of a short trace are one pair
+    gain, error = difference([before.good_per_s for before, _ in pairs], [after.good_per_s for _, after in pairs])
     half = len(others) // 2
     agreed = all((after.good_per_s - before.good_per_s) * gain > 0 for before, after in zip(others[:half], others[half:], strict=True))
     good = _mean([run.good_per_s for run in winner])

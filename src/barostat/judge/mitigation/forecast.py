@@ -17,7 +17,7 @@ from barostat.core.window import Window
 from barostat.judge.calibration.preferred import measured_step_times
 from barostat.judge.evidence.recording import ReplicaRecording
 from barostat.judge.experiments.outlook import Outlook
-from barostat.judge.experiments.trials import LikeSeen, Load, MadeOnce, Trial, fitting_duration_s, run_trial
+from barostat.judge.experiments.trials import LikeSeen, Load, MadeOnce, Span, Trial, fitting_duration_s, run_trial
 from barostat.judge.observed.engine import engine_scrapes
 from barostat.judge.observed.traffic import NotObserved, observed_traffic
 from barostat.judge.observed.twin_settings import twin_settings
@@ -90,10 +90,10 @@ class AtOnce:
         """The load's rows, at instant 0."""
         return [row._replace(arrival_s=0.0) for row in self.load.rows(version)]
 
-    def span_s(self, rows: Sequence[Row]) -> tuple[float, float]:
+    def span_s(self, rows: Sequence[Row]) -> Span:
         """All of the run."""
         del rows
-        return 0.0, 0.0
+        return Span(0.0, 0.0)
 
 
 def best(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[NextStep | None, tuple[Forecast, ...]]:

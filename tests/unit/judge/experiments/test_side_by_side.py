@@ -65,12 +65,28 @@ def test_a_twin_far_from_its_engine_is_named() -> None:
     assert far_off(today, {"output_tokens_per_s": 3 * tokens.mean}) == ("tokens/s",)
 
 
-def test_parts_of_a_trace_share_no_request_and_start_at_once() -> None:
-    trace = tuple(Row(str(place), 100.0 + place, 10, 10) for place in range(120))
-    parts = [PartsOf(trace).rows(version) for version in range(12)]
-    assert sorted(int(row.request_id) for part in parts for row in part) == list(range(120))
-    assert all(part[0].arrival_s < 1 and part[-1].arrival_s < 10 for part in parts)
+@pytest.mark.parametrize(("requests", "count"), [(240, 12), (100, 4), (30, 2)])
+def test_parts_of_a_trace_count_no_request_in_common_and_begin_with_those_before_it(requests: int, count: int) -> None:
+    trace = tuple(Row(str(place), 100.0 + place, 10, 10) for place in range(requests))
+    load = PartsOf(trace)
+    parts = [load.rows(version) for version in range(count)]
+    counted = [[row.request_id for row in part if row.arrival_s >= load.span_s(part).from_s] for part in parts]
+    assert [name for names in counted for name in names] == [row.request_id for row in trace]
+    assert [[row.request_id for row in part if row.request_id not in own] for part, own in zip(parts, counted, strict=True)] == [
+        [],
+        *counted[:-1],
+    ]
+    assert load.rows(count) == parts[0]
     assert PartsOf(trace, whole=True).rows(3) == list(trace)
+
+
+def test_a_part_of_a_trace_counts_its_requests_to_their_last_answer() -> None:
+    """One request a second, each there for 50 s: longer than a part of 20 s lasts."""
+    load = PartsOf(tuple(Row(str(place), float(place), 10, 500) for place in range(241)))
+    for version in (0, 1, 11):
+        found = run_trial(load, Slo(ttft_s=1.0), Trial(Settings(kv_blocks=5000), version, EverySteps(10**8)))
+        assert found.good_per_s == pytest.approx(1.0, abs=0.06)
+        assert found.e2e_p50_s == pytest.approx(50.0, abs=0.1)
 
 
 def test_caps_at_the_edge_refuse_the_long_and_cut_the_rest() -> None:
