@@ -87,17 +87,34 @@ def rate_of(rows: Sequence[Row]) -> float:
 
 
 def lasting(rows: Sequence[Row], load: float) -> list[Row]:
-    """The same requests at so many times their rate, over and over until they last as long as they did: a burst would say nothing."""
+    """The same requests at so many times their rate, over and over until they last as long as they did: a burst would say nothing.
+
+    Prefixes that are shared in them are shared within a copy only: one that finds the copy before in the cache would be no load.
+    """
     copies = max(1, math.ceil(load))
+    space = _first_ids(rows)
     start, turn_s = min(row.arrival_s for row in rows), _span_s(rows) * (len(rows) / max(1, len(rows) - 1))
     return [
-        row._replace(
-            request_id=f"{row.request_id}~{copy}" if copy else row.request_id, arrival_s=(row.arrival_s - start + copy * turn_s) / load
-        )
+        _again(row, copy, copy * space)._replace(arrival_s=(row.arrival_s - start + copy * turn_s) / load)
         for copy in range(copies)
         for row in rows
         if (row.arrival_s - start + copy * turn_s) / load <= turn_s or copies == 1
     ]
+
+
+def _first_ids(rows: Sequence[Row]) -> int:
+    """So far apart that no prompt of one copy begins as one of another does."""
+    first = [ids[0] for row in rows if (ids := row.prompt_token_ids or row.hash_ids)]
+    return 1 + max(first) - min(first) if first else 0
+
+
+def _again(row: Row, copy: int, moved: int) -> Row:
+    """The row under a name of its own. A prompt that begins with another id shares nothing, whatever follows."""
+    if not copy:
+        return row
+    tokens, hashes = (ids and (ids[0] + moved, *ids[1:]) for ids in (row.prompt_token_ids, row.hash_ids))
+    session = None if row.session_id is None else f"{row.session_id}~{copy}"
+    return row._replace(request_id=f"{row.request_id}~{copy}", prompt_token_ids=tokens, hash_ids=hashes, session_id=session)
 
 
 def _span_s(rows: Sequence[Row]) -> float:

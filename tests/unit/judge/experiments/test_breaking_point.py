@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from barostat.judge.experiments.breaking_point import WITHIN_RATIO, breaking_point, lasting, narrowed, rate_of
+from barostat.twin.forms import simulate
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
@@ -40,6 +42,17 @@ def test_a_denser_load_lasts_as_long_and_repeats_no_id(load: float) -> None:
         assert max(row.arrival_s for row in rows) == pytest.approx(60, abs=1.1)
     assert len({row.request_id for row in rows}) == len(rows)
     assert [row.arrival_s for row in rows] == sorted(row.arrival_s for row in rows)
+
+
+@pytest.mark.parametrize("field", ["hash_ids", "prompt_token_ids"])
+def test_a_copy_of_the_load_finds_in_the_cache_what_the_load_finds_in_itself(field: str) -> None:
+    rest = range(1, 160 if field == "prompt_token_ids" else 10)
+    own: list[dict[str, Any]] = [{"session_id": f"s{place // 2}", field: (place // 2, *rest)} for place in range(60)]  # each prompt twice
+    rows = [row._replace(**fields) for row, fields in zip(ROWS, own, strict=True)]
+    large = replace(SETTINGS, kv_blocks=5000)
+    once, often = (simulate(large, lasting(rows, load), EverySteps(10**7)) for load in (1.0, 3.0))
+    assert once.cached_tokens == 30 * 144
+    assert often.cached_tokens == 3 * once.cached_tokens
 
 
 def test_an_engine_of_known_capacity_is_lost_there() -> None:
