@@ -158,24 +158,30 @@ def _until_it_breaks(arguments: argparse.Namespace) -> int:
     """Where today's engine and each candidate are lost, on the same load."""
     from barostat.core.errors import InputError
     from barostat.judge.experiments.candidates import Candidate
-    from barostat.shells.cli.simulate.simulate_inputs import engine_of
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of, interval_of, pace_of
     from barostat.shells.cli.simulate.situation import situation
     from barostat.shells.cli.simulate.until_it_breaks import find_and_print
-    from barostat.shells.cli.simulate.what_if_candidates import candidate_of
+    from barostat.shells.cli.simulate.what_if_candidates import candidate_of, with_changes
     from barostat.twin.summary import Slo
 
     if arguments.scale_rate != 1.0:
         raise InputError("is what is looked for with --until-it-breaks: leave one of them", "--scale-rate")
     now = situation(arguments, Slo(arguments.slo_ttft, arguments.slo_itl))
-    for note in now.notes:
-        print(f"barostat: {note}", file=sys.stderr)
-    rows = now.load.rows(0)
+    notes, rows = list(now.notes), now.load.rows(0)
     found = [("today", now.settings, rows, now.paces)]
+    seen = () if arguments.source is None else (now.sizing,)
     for name in arguments.candidates:
-        tried, _ = candidate_of(now.arguments, name)
-        if tried != Candidate(tried.name, tried.settings, told=tried.told):
+        tried, engine = candidate_of(now.arguments, name, *seen)
+        if tried != Candidate(tried.name, tried.settings, pool=tried.pool, told=tried.told):
             raise InputError("with --until-it-breaks a candidate is settings of the engine alone: leave the others out", f"--set {name}")
-        found.append((name, tried.settings, rows, now.paces))
+        notes += [note for note in (*engine.notes, *tried.told) if note not in notes]
+        paces = tuple(tried.trial(0, pace).pace for pace in now.paces)
+        if arguments.source is None and arguments.latency is None:  # a log is of today's pool
+            pace = pace_of(with_changes(now.arguments, name), engine)
+            paces = (pace, *interval_of(pace))
+        found.append((name, tried.settings, rows, paces))
+    for note in notes:
+        print(f"barostat: {note}", file=sys.stderr)
     return find_and_print(found, now.slo, arguments.output, engine_of(now.arguments).version)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from barostat.shells.cli.main import main
 
+SLOT_BOUND = Path(__file__).parents[4] / "data" / "bundles" / "slot-bound"
 LOAD = ("--workload", "poisson:rate=2,minutes=0.3,input=100,output=20", "--kv-blocks", "200", "--step-time", "0.05")
 
 
@@ -20,6 +22,21 @@ def test_one_engine_and_candidates_beside_it(capsys: pytest.CaptureFixture[str])
     today, fewer = json.loads(capsys.readouterr().out)["candidates"]
     assert fewer["holdsAtLoad"] < today["holdsAtLoad"]
     assert f"{today['holdsAtLoad']:.3g}x" in told
+
+
+def test_a_candidate_takes_its_own_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    load = ("--workload", "poisson:rate=4,minutes=0.2,input=3000,output=20", "--model-config", "Qwen/Qwen3-8B", "--gpu", "H100")
+    main(["what-if", *load, "--until-it-breaks", "--slo-ttft", "0.5", "--set", "tensor-parallel-size=2", "-o", "json"])
+    told = capsys.readouterr()
+    today, two = json.loads(told.out)["candidates"]
+    assert two["holdsAtLoad"] > 1.3 * today["holdsAtLoad"]
+    assert "on 2 x H100" in told.err
+
+
+def test_a_candidate_beside_an_engine_that_was_seen_has_the_pool_that_follows(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = ("--from", str(SLOT_BOUND), "--model-config", "Qwen/Qwen3-8B", "--gpu", "H100", *LOAD[:2])
+    assert main(["what-if", *seen, "--until-it-breaks", "--slo-ttft", "5", "--set", "tensor-parallel-size=2"]) in (0, 1)
+    assert "--set tensor-parallel-size=2: the pool is reckoned as" in capsys.readouterr().err
 
 
 def test_a_load_that_it_does_not_carry_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
