@@ -105,16 +105,22 @@ def space_of(settings: Settings, names: Sequence[str], inputs: Sequence[int], ou
 
 
 def flags_of(settings: Settings, changed: Mapping[str, Value]) -> dict[str, Value]:
-    """The changes as vLLM's arguments (edge caps are none). Fewer running requests keep the graphs where the version can.
+    """The changes as vLLM's arguments (edge caps are none; None: left out). Fewer running requests keep the graphs where the version can.
 
+    A limit of the active ones that is set today bounds what runs: it is moved, or left out where more are to run than it may allow.
     Source: vLLM 0.31.0, SchedulerConfig.max_num_active_seqs.
     """
     flags: dict[str, Value] = {}
     for name, value in changed.items():
         if name in LIVE:
             continue
-        lower = isinstance(value, int) and value < settings.max_num_seqs
-        flags["max-num-active-seqs" if name == "max-num-seqs" and lower and settings.behaviour.active_limit else name] = value
+        limited = settings.max_num_active_seqs is not None
+        if name != "max-num-seqs" or value is None or not settings.behaviour.active_limit:
+            flags[name] = value
+        elif value < settings.max_num_seqs or (limited and value == settings.max_num_seqs):
+            flags["max-num-active-seqs"] = value
+        else:
+            flags |= {name: value, "max-num-active-seqs": None} if limited else {name: value}
     return flags
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from barostat.judge.experiments.outlook import Outlook
 from barostat.judge.experiments.trials import Made, Trial, run_trial
 from barostat.judge.experiments.tuning import Results, broad, front, holds, objective, proof_version, search, search_version
 from barostat.judge.experiments.tuning_proof import binds, most_runs, prove
-from barostat.judge.experiments.tuning_space import ALWAYS, flags_of, space_of, usual
+from barostat.judge.experiments.tuning_space import ALWAYS, Lever, Space, flags_of, space_of, usual
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import Behaviour, Settings
 from barostat.twin.summary import Slo
@@ -137,6 +138,16 @@ def test_fewer_running_keep_the_graphs_where_the_version_can() -> None:
     assert version is not None
     older = replace(wide, behaviour=Behaviour.of(version))
     assert flags_of(older, {"max-num-seqs": 16}) == {"max-num-seqs": 16}
+
+
+@pytest.mark.parametrize("slots", [3, 5, 16, 20])
+def test_the_arguments_make_the_engine_that_was_tried_where_the_active_are_limited_today(slots: int) -> None:
+    today = replace(FEW_SLOTS, max_num_seqs=16, max_num_active_seqs=4)
+    tried = Space(today, (Lever("max-num-seqs", (4, slots), 0),)).settings_at((slots,))
+    flags = flags_of(today, {"max-num-seqs": slots})
+    given: dict[str, Any] = {name.replace("-", "_"): value for name, value in flags.items()}
+    assert tried == replace(today, **given)
+    assert tried.running_limit == slots
 
 
 def test_both_names_of_the_running_limit_are_one_lever() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -144,8 +145,11 @@ def _refuse_to_start(now: Situation, tuned: Tuned) -> None:
     from barostat.shells.cli.simulate.what_if_candidates import with_values
 
     values = [Asked(name, str(value)) for name, value in tuned.flags.items() if value is not None]
+    kept = copy.copy(now.arguments)
+    if "max-num-active-seqs" in tuned.flags:  # moved, or left out
+        kept.max_num_active_seqs = None
     try:
-        settings = engine_of(with_values(now.arguments, values, "the arguments found")).settings
+        settings = engine_of(with_values(kept, values, "the arguments found")).settings
     except InputError as error:
         raise InputError(
             f"an engine with the settings found would not start ({error.what}): no arguments are given", "tune -o args"

@@ -71,12 +71,16 @@ def beside_args(tuned: Tuned) -> str:
         return "nothing better than today's settings was found: these arguments are today's"
     if not tuned.flags:
         return f"what is better is at the edge, not in the engine ({summary_of(tuned.live)}): these arguments are today's"
-    said = [f"leave out --{name}" for name, value in tuned.flags.items() if value is None]
+    said = _left_out(tuned)
     if tuned.live:
         said.append(f"beside these arguments, at the edge: {summary_of(tuned.live)}")
     if tuned.proof is not None and not (tuned.proof.told and tuned.proof.gain_per_s > 0):
         said.append("nothing better than today's settings beyond noise was found: these arguments are not worth a restart by themselves")
     return "; ".join(said)
+
+
+def _left_out(tuned: Tuned) -> list[str]:
+    return [f"leave out --{name}" for name, value in tuned.flags.items() if value is None]
 
 
 def tune_table(tuned: Tuned) -> str:
@@ -143,7 +147,7 @@ def headline(tuned: Tuned) -> list[str]:
     if proof is not None and changed and _is_in_vain(tuned):
         return [*lines, f"  no change is worth a restart: on {VERSIONS} held-out runs 0 good requests/s today, and 0 with it"]
     if tuned.flags:
-        lines.append(f"  needs a restart: {tune_args(tuned).strip() or 'leave out ' + ', '.join('--' + name for name in tuned.flags)}")
+        lines.append(f"  needs a restart: {'; '.join(filter(None, (tune_args(tuned).strip(), *_left_out(tuned))))}")
     if tuned.live:
         cut = "; an answer that is cut counts as good" if "edge-output-cap" in tuned.live else ""
         lines.append(f"  live, at the edge: {summary_of(tuned.live)}{cut}")

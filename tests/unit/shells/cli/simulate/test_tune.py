@@ -16,7 +16,7 @@ from barostat.judge.experiments.trials import Trial, run_trial
 from barostat.judge.experiments.tuning import Results
 from barostat.judge.experiments.tuning_space import Lever, Space
 from barostat.shells.cli.main import main
-from barostat.shells.reports.tuning.tuned import Tuned, beside_args, tune_args
+from barostat.shells.reports.tuning.tuned import Tuned, beside_args, headline, tune_args
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
@@ -94,6 +94,7 @@ def test_what_is_no_argument_is_said_beside_them() -> None:
     slo = Slo(1.0, None)
     tuned = Tuned(Results(space, slo, LinearPace(0.01, 2e-5, 1e-4, 1e-8), lambda _: []), (0.05, None, 300), None, slo)
     assert tune_args(tuned) == "--watermark 0.05\n"
+    assert "  needs a restart: --watermark 0.05; leave out --max-num-queued-reqs" in headline(tuned)
     assert beside_args(tuned) == "leave out --max-num-queued-reqs; beside these arguments, at the edge: edge-output-cap 300"
 
 
