@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,15 +98,13 @@ def _check(arguments: argparse.Namespace, source: str | None) -> None:
 
     Errors: InputError naming the argument.
     """
-    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_overwriting
+    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_no_time, refuse_overwriting
 
     refuse_idle(arguments, source, f"--workload {LIVE}URL")
     refuse_overwriting(arguments)
     if arguments.steps_detail and arguments.steps_out is None:
         raise InputError("goes into the file of --steps-out FILE; say which", "--steps-detail")
-    for name, value in (("--slo-ttft", arguments.slo_ttft), ("--slo-itl", arguments.slo_itl)):
-        if value is not None and not 0 < value < math.inf:
-            raise InputError(f"must be above 0 seconds, not {value:g}", name)
+    refuse_no_time(arguments)
     for name, path in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
         if path is not None:
             _try_to_open(path, name)

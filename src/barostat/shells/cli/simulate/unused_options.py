@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -48,6 +49,16 @@ def refuse_idle(arguments: argparse.Namespace, source: str | None, looks: str) -
         raise InputError("wait for their answers, which --arrivals open says they do not; keep one", "--clients")
     if arguments.hash_block_size is not None and arguments.trace is None:
         raise InputError("has no effect without --trace: only its rows have hash_ids", "--hash-block-size")
+
+
+def refuse_no_time(arguments: argparse.Namespace) -> None:
+    """Nothing, where each service level that is given is a time.
+
+    Errors: InputError naming the one that is none.
+    """
+    for name, value in (("--slo-ttft", arguments.slo_ttft), ("--slo-itl", arguments.slo_itl)):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"must be above 0 seconds, not {value:g}", name)
 
 
 def refuse_idle_engine(arguments: argparse.Namespace, candidate: str = "") -> None:

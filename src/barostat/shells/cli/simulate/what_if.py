@@ -191,10 +191,11 @@ def _check(arguments: argparse.Namespace) -> None:
     Errors: InputError naming the first that cannot, and what it needs.
     """
     from barostat.core.errors import InputError
-    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_idle_engine
+    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_idle_engine, refuse_no_time
     from barostat.shells.cli.simulate.what_if_candidates import with_changes
 
     refuse_idle(arguments, arguments.source, "--from")
+    refuse_no_time(arguments)
     if arguments.runs is not None and (arguments.source is None or arguments.trace is not None):
         raise InputError("belongs to --from without --trace: other traffic is one and the same in every run", "--runs")
     if arguments.duration is not None and (arguments.source is None or arguments.trace is not None or arguments.workload is not None):
