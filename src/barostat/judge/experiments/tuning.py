@@ -149,8 +149,12 @@ def too_many_refused(run: Outlook, slo: Slo) -> float:
 
 
 def holds(run: Outlook, slo: Slo) -> bool:
-    """True if both 99th percentiles are within their limits, and no more is refused than may be."""
-    pairs = ((slo.ttft_s, run.ttft_p99_s), (slo.itl_s, run.itl_p99_s))
+    """True if both 99th percentiles are within their limits, and no more is refused than may be.
+
+    Requests of one token each have no time between tokens, and none that is too long.
+    """
+    between_s = 0.0 if run.itl_p99_s is None and run.requests_per_s > 0 else run.itl_p99_s
+    pairs = ((slo.ttft_s, run.ttft_p99_s), (slo.itl_s, between_s))
     if too_many_refused(run, slo) > 0:
         return False
     return not run.stuck and all(limit is None or (seen is not None and seen <= limit) for limit, seen in pairs)

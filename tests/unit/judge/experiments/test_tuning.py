@@ -115,6 +115,14 @@ def test_the_objective_falls_with_each_quantile_that_does_not_hold() -> None:
     assert holds(late, Slo(None, 0.1))
 
 
+def test_answers_of_one_token_keep_any_time_between_tokens_and_none_at_all_keep_nothing() -> None:
+    load = Made(parse_spec("poisson:rate=6,minutes=0.2,input=200,output=1,spread=0"))
+    run = run_trial(load, Slo(None, 0.1), Trial(FEW_SLOTS, 0, PACE))
+    assert run.itl_p99_s is None
+    assert holds(run, Slo(None, 0.1))
+    assert not holds(replace(run, requests_per_s=0.0), Slo(None, 0.1))
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
