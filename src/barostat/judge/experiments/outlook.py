@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -124,11 +125,11 @@ def over(runs: Sequence[Outlook], central: int, of: Callable[[Outlook], float | 
 
 
 def difference(ones: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
-    """Mean of the pairwise differences (other less one) of runs of the same seeds, and their standard error."""
+    """Mean of the pairwise differences (other less one) of runs of the same seeds, and their standard error: infinite of one pair."""
     pairs = [other - one for one, other in zip(ones, others, strict=True)]
     mean = sum(pairs) / len(pairs)
     if len(pairs) < 2:
-        return mean, 0.0
+        return mean, math.inf
     variance = sum((pair - mean) ** 2 for pair in pairs) / (len(pairs) - 1)
     return mean, float((variance / len(pairs)) ** 0.5)
 

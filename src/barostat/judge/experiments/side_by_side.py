@@ -8,7 +8,7 @@ from typing import Literal
 
 from barostat.judge.experiments.candidates import Candidate
 from barostat.judge.experiments.outlook import Outlook, Range, difference, of_several, over
-from barostat.judge.experiments.trials import Load, run_trial, times_as_much
+from barostat.judge.experiments.trials import Load, is_replayed, run_trial, times_as_much
 from barostat.twin.pace import Pace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
@@ -50,12 +50,16 @@ _TOLD_OF = ("good_per_s", "output_tokens_per_s", "ttft_mean_s", "ttft_p99_s", "i
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One set of settings and its runs: the first `central` with the expected pace, one version each; then version 0 with other paces."""
+    """One set of settings and its runs: the first `central` with the expected pace, one version each; then version 0 with other paces.
+
+    `replayed`: requests as they were, not made by dice, so that no difference is chance.
+    """
 
     name: str
     settings: Settings
     runs: tuple[Outlook, ...]
     central: int
+    replayed: bool = False
 
     def range(self, field: str) -> Range | None:
         """The number with what it may be."""
@@ -69,7 +73,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How a candidate differs from today in one number. `ratio`: of today's (None where that is 0). `told`: it is more than chance."""
+    """How a candidate differs from today in one number. `ratio`: of today's (None where that is 0). `told`: it is more than chance.
+
+    `error`: the standard error, infinite where one run of each decides nothing.
+    """
 
     field: str
     difference: float
@@ -87,7 +94,7 @@ def compare(one: Candidate, load: Load, slo: Slo, paces: Sequence[Pace], version
     mine = times_as_much(load, one.load)
     places = [(version, paces[0]) for version in range(versions)] + [(0, pace) for pace in paces[1:]]
     runs = (of_several(run_trial(mine, slo, one.trial(version, pace)), one.engines) for version, pace in places)
-    return Compared(one.name, one.settings, tuple(runs), versions)
+    return Compared(one.name, one.settings, tuple(runs), versions, is_replayed(load))
 
 
 def changes(today: Compared, candidate: Compared) -> tuple[Difference, ...]:
@@ -106,6 +113,7 @@ def changes(today: Compared, candidate: Compared) -> tuple[Difference, ...]:
             continue
         ones, others = [value for value in before if value is not None], [value for value in after if value is not None]
         mean, error = difference(ones, others)
+        error = 0.0 if today.replayed else error
         base = sum(ones) / len(ones)
         agreed = all((other - one) * mean > 0 for one, other in pairs[today.central :])
         told = abs(mean) > _TOLD * error and abs(mean) > _LEAST_TOLD_RATIO * abs(base) and agreed

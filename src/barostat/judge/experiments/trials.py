@@ -112,6 +112,11 @@ class PartsOf:
         _, length_s, _ = self._cut()
         return Span(length_s, 2 * length_s, of_arrivals=True)
 
+    @property
+    def parts(self) -> int:
+        """How many there are; always even."""
+        return self._cut()[2]
+
     def _cut(self) -> tuple[float, float, int]:
         """When the first part begins, how long each is, and how many there are."""
         start, end = (of(row.arrival_s for row in self.trace) for of in (min, max))
@@ -183,6 +188,13 @@ def times_as_much(load: Load, times: float) -> Load:
         clients = max(1, round(spec.clients * times))
         return replace(load, spec=replace(spec, clients=clients, requests=max(1, round(spec.requests * clients / spec.clients))))
     return Denser(load, times)
+
+
+def is_replayed(load: Load) -> bool:
+    """True for a whole trace: the same requests in every version."""
+    if isinstance(load, MadeOnce | Denser):
+        return is_replayed(load.load)
+    return isinstance(load, PartsOf) and load.whole
 
 
 @dataclass(frozen=True, slots=True)

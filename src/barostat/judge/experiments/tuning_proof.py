@@ -45,28 +45,27 @@ def most_runs(space: Space, paces: Sequence[Pace]) -> int:
     return VERSIONS * (2 + (levers if levers > 1 else 0)) + 2 * (len(paces) - 1)
 
 
-def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: Evaluate) -> Proof | None:
-    """The proof on the held-out versions; None where somebody stopped it."""
+def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: Evaluate, versions: int = VERSIONS) -> Proof | None:
+    """The proof on the held-out versions; None where somebody stopped it. `versions`: how many there are."""
     changed = space.changed(best)
     undone = {name: _undone(space, best, name) for name in changed} if len(changed) > 1 else {}
     trials: list[Trial | None] = []
     for point in (space.today, best, *undone.values()):
-        trials += [space.trial(point, proof_version(place), paces[0]) for place in range(VERSIONS)]
+        trials += [space.trial(point, proof_version(place), paces[0]) for place in range(versions)]
     for point in (space.today, best):
         trials += [space.trial(point, proof_version(0), pace) for pace in paces[1:]]
     asked = [trial for trial in trials if trial is not None]
     answers = iter(evaluate(asked))
     found = [None if trial is None else next(answers) for trial in trials]
     runs = [
-        [run for run in found[start : start + VERSIONS] if run is not None] for start in range(0, VERSIONS * (2 + len(undone)), VERSIONS)
+        [run for run in found[start : start + versions] if run is not None] for start in range(0, versions * (2 + len(undone)), versions)
     ]
     today, winner = runs[0], runs[1]
-    rest = found[VERSIONS * (2 + len(undone)) :]
+    rest = found[versions * (2 + len(undone)) :]
     others = [run for run in rest if run is not None]
-    if len(today) < VERSIONS or len(winner) < VERSIONS or len(others) < len(rest):
+    if len(today) < versions or len(winner) < versions or len(others) < len(rest):
         return None
-    pairs = dict.fromkeys(zip(today, winner, strict=True))  # versions that are the same part of a short trace are one pair
-    gain, error = difference([before.good_per_s for before, _ in pairs], [after.good_per_s for _, after in pairs])
+    gain, error = difference([run.good_per_s for run in today], [run.good_per_s for run in winner])
     half = len(others) // 2
     agreed = all((after.good_per_s - before.good_per_s) * gain > 0 for before, after in zip(others[:half], others[half:], strict=True))
     good = _mean([run.good_per_s for run in winner])
@@ -77,7 +76,7 @@ def prove(space: Space, best: Point, slo: Slo, paces: Sequence[Pace], evaluate: 
         {
             name: good - _mean([run.good_per_s for run in those])
             for name, those in zip(undone, runs[2:], strict=True)
-            if len(those) == VERSIONS
+            if len(those) == versions
         },
         len(asked),
     )  # fmt: skip

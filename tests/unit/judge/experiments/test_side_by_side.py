@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -54,7 +55,14 @@ def test_a_difference_of_pairs_forgets_what_both_share() -> None:
     mean, error = difference([1.0, 5.0, 9.0], [1.1, 5.2, 9.0])
     assert mean == pytest.approx(0.1)
     assert error == pytest.approx(0.0577, abs=0.001)
-    assert difference([1.0], [3.0]) == (2.0, 0.0)
+    assert difference([1.0], [3.0]) == (2.0, math.inf)
+
+
+def test_one_run_of_made_traffic_tells_nothing_and_one_of_a_trace_all() -> None:
+    fewer = Candidate("fewer", replace(TIGHT, max_num_seqs=8))
+    for load, tells in ((LOAD, False), (PartsOf(tuple(LOAD.rows(0)), whole=True), True), (PartsOf(tuple(LOAD.rows(0))), False)):
+        today, then = (compare(one, load, Slo(), (PACE,), 1) for one in (Candidate("today", TIGHT), fewer))
+        assert any(change.told for change in changes(today, then)) is tells
 
 
 def test_a_twin_far_from_its_engine_is_named() -> None:

@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         shown.say(
             "stopped: this is the best so far" if results.stopped else "confirming the winner on requests that the search has not seen"
         )
-        proof = None if results.stopped else prove(space, best, now.slo, now.paces, cores.run)
+        proof = None if results.stopped else prove(space, best, now.slo, now.paces, cores.run, _held_out(now))
         results.stopped = results.stopped or cores.stopped
     finally:
         cores.close()
@@ -132,6 +132,14 @@ def run(arguments: argparse.Namespace) -> int:
                 shown.say(said)
         sys.stdout.write({"args": tune_args, "md": tune_markdown, "table": tune_table}[arguments.output](tuned))
     return 3 if tuned.holds is False else 0
+
+
+def _held_out(now: Situation) -> int:
+    """How many versions of the load there are for the proof: of a short trace fewer than it takes."""
+    from barostat.judge.experiments.trials import PartsOf
+    from barostat.judge.experiments.tuning_proof import VERSIONS
+
+    return now.load.parts // 2 if isinstance(now.load, PartsOf) else VERSIONS
 
 
 def _refuse_to_start(now: Situation, tuned: Tuned) -> None:

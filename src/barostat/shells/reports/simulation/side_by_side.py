@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -108,7 +109,8 @@ def range_json(found: Range | None) -> dict[str, Any] | None:
 
 def _change_json(change: Difference) -> dict[str, Any]:
     return {
-        "number": _KEYS[change.field], "difference": _short(change.difference), "standardError": _short(change.error),
+        "number": _KEYS[change.field], "difference": _short(change.difference),
+        "standardError": _short(change.error) if math.isfinite(change.error) else None,
         "ratio": None if change.ratio is None else _short(change.ratio), "moreThanChance": change.told, "better": change.better,
     }  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from barostat.judge.experiments.outlook import Outlook
 from barostat.judge.experiments.tuning import front
-from barostat.judge.experiments.tuning_proof import VERSIONS, summary_of
+from barostat.judge.experiments.tuning_proof import summary_of
 from barostat.shells.reports.sheet.page import figures, footer, heading, items, page, table, verdict
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
 from barostat.shells.reports.sheet.safe_text import escape
@@ -61,7 +61,7 @@ def _figures(tuned: Tuned) -> str:
         beside = f"{words(mean_of(today, field))} today"
         return name, words(mean_of(then, field)), beside if limit is None else f"{beside}, at most {words(limit)}"
 
-    return figures([*(tile(*one) for one in _DRAWN), ("Held-out runs", str(VERSIONS), "of requests the search has not seen")])
+    return figures([*(tile(*one) for one in _DRAWN), ("Held-out runs", str(len(today)), "of requests the search has not seen")])
 
 
 def _drawings(tuned: Tuned) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from barostat.core.units import figure
 from barostat.judge.experiments.outlook import Outlook
 from barostat.judge.experiments.tuning import Results, front, mostly_holds
-from barostat.judge.experiments.tuning_proof import VERSIONS, Proof, summary_of
+from barostat.judge.experiments.tuning_proof import Proof, summary_of
 from barostat.judge.experiments.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
@@ -109,12 +110,12 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
         "proof": None
         if proof is None
         else {
-            "heldOutRuns": VERSIONS,
+            "heldOutRuns": len(proof.today),
             "runs": proof.spent,
             "today": _three_json(proof.today),
             "best": _three_json(proof.best),
             "gainPerSecond": _short(proof.gain_per_s),
-            "standardError": _short(proof.error_per_s),
+            "standardError": _short(proof.error_per_s) if math.isfinite(proof.error_per_s) else None,
             "moreThanNoise": proof.told,
             "withEveryPace": proof.agreed,
             "holdsToday": proof.holds_today,
@@ -145,7 +146,7 @@ def headline(tuned: Tuned) -> list[str]:
     first = f"nothing that was tried holds {level}; the closest to it" if tuned.holds is False else f"best for {level}"
     lines = [f"{first}: {summary_of(changed)}"]
     if proof is not None and changed and _is_in_vain(tuned):
-        return [*lines, f"  no change is worth a restart: on {VERSIONS} held-out runs 0 good requests/s today, and 0 with it"]
+        return [*lines, f"  no change is worth a restart: on {_runs(proof)}: 0 good requests/s today, and 0 with it"]
     if tuned.flags:
         lines.append(f"  needs a restart: {'; '.join(filter(None, (tune_args(tuned).strip(), *_left_out(tuned))))}")
     if tuned.live:
@@ -164,11 +165,16 @@ def headline(tuned: Tuned) -> list[str]:
     sure = "more than noise" if proof.told else "within noise: not worth a restart by itself"
     if proof.told and not proof.agreed:
         sure = "more than noise, but not with every pace that the engine's metrics allow: look longer, under another load too"
+    error = f" with a standard error of {figure(proof.error_per_s, 2)}" if math.isfinite(proof.error_per_s) else ""
     lines.append(
-        f"  on {VERSIONS} held-out runs: {figure(before)} good requests/s today, {figure(after)} then{percent}, "
-        f"difference {proof.gain_per_s:+.3g} with a standard error of {figure(proof.error_per_s, 2)}: {sure}"
+        f"  on {_runs(proof)}: {figure(before)} good requests/s today, {figure(after)} then{percent}, "
+        f"difference {proof.gain_per_s:+.3g}{error}: {sure}"
     )
     return lines
+
+
+def _runs(proof: Proof) -> str:
+    return f"{len(proof.today)} held-out runs" if len(proof.today) > 1 else "one held-out run, which decides nothing"
 
 
 def _is_in_vain(tuned: Tuned) -> bool:

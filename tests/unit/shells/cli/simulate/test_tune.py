@@ -188,3 +188,17 @@ def test_a_trace_is_searched_in_some_parts_and_proved_in_others(tmp_path: Path, 
     found = json.loads(capsys.readouterr().out)
     assert found["best"]["args"]["max-num-seqs"] > 1
     assert found["proof"]["moreThanNoise"]
+    assert found["proof"]["heldOutRuns"] == 6
+
+
+def test_a_trace_with_one_held_out_part_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"arrival_s": place / 5, "input_tokens": 100 + place % 7, "output_tokens": 40} for place in range(50)]
+    trace = tmp_path / "t.jsonl"
+    trace.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["tune", "--trace", str(trace), "--kv-blocks", "2000", "--max-num-seqs", "1", "--latency", "base=0.01"]
+    command += ["--slo-ttft-p99", "1", "--budget", "12", "--lever", "max-num-seqs"]
+    assert main([*command, "-o", "json"]) == 0
+    proof = json.loads(capsys.readouterr().out)["proof"]
+    assert (proof["heldOutRuns"], proof["standardError"], proof["moreThanNoise"]) == (1, None, False)
+    assert main(command) == 0
+    assert "one held-out run, which decides nothing" in capsys.readouterr().out
