@@ -1,7 +1,7 @@
 """Capacity and traffic -> the limits that follow, each with its because.
 
     pool - headroom = budget                 seats = how many requests fit into the budget at once, 99 times out of 100
-    one request <= half the pool             queue = one generation of seats
+    one request <= half the pool             queue = one generation of seats, beside the one that runs
 
 The pool counted on is the estimate's lower end: a limit that is too small costs a little throughput, one that is too large an incident.
 """
@@ -86,8 +86,8 @@ def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: st
         gpu_memory_utilization=None if found.is_exact else found.sized.utilization,
         kv_cache_memory_bytes=found.pool.blocks * found.layout.block_bytes if found.is_exact and version.at_least("0.10.2") else None,
         kv_cache_dtype=None if found.flags.kv_cache_dtype == "auto" else found.flags.kv_cache_dtype,
-        max_queued_requests=seats if version.at_least("0.29.0") else None,
-        max_queued_tokens=floor(held) if version.at_least("0.29.0") else None,
+        max_queued_requests=2 * seats * found.flags.dp if version.at_least("0.29.0") else None,
+        max_queued_tokens=floor(held) * found.flags.dp if version.at_least("0.29.0") else None,
     )
     _because_engine(found, engine, because)
     stream = float(-(-int(outputs * _SLOWEST_TOKEN_S) // 10) * 10)
@@ -210,8 +210,22 @@ def _because_engine(found: CapacityPlan, engine: EngineLimits, because: dict[str
     if engine.kv_cache_memory_bytes is not None:
         because["engine.kvCacheMemoryBytes"] = f"the pool that was {found.available.source}: pinned, so that a restart gets the same one"
     if engine.max_queued_requests is not None:
-        because["engine.maxQueuedRequests"] = "one generation of seats may wait; beyond that a 503 is kinder than a timeout"
-        because["engine.maxQueuedTokens"] = "as many tokens as the pool holds: what waits can all be admitted one generation later"
+        _because_queue(found.flags.dp, because)
+
+
+def _because_queue(dp: int, because: dict[str, str]) -> None:
+    """Both limits are of the API server, over all ranks that it sends to, and the first counts who runs too.
+
+    Source: vLLM 0.32.0, SchedulerConfig.max_num_queued_reqs and max_num_queued_tokens, AsyncLLM.check_admission.
+    """
+    ranks = f", over all {dp} data-parallel ranks" if dp > 1 else ""
+    because["engine.maxQueuedRequests"] = (
+        f"vLLM counts who runs and who waits{ranks}: one generation of seats runs and another may wait; beyond that a 503 is kinder than a "
+        "timeout"
+    )
+    because["engine.maxQueuedTokens"] = (
+        f"as many tokens as {'the pools hold' + ranks if dp > 1 else 'the pool holds'}: what waits can all be admitted one generation later"
+    )
 
 
 def _pools(traffic: Traffic | None, budget: int) -> tuple[str, ...]:

@@ -146,11 +146,27 @@ def test_limits_follow_from_traffic_and_each_says_why() -> None:
     assert spec.request.max_input_tokens >= 543
     assert spec.engine.max_model_len is not None
     assert spec.engine.max_model_len <= 2048
-    assert spec.engine.max_queued_requests == spec.engine.max_num_seqs
+    assert spec.engine.max_num_seqs is not None
+    assert spec.engine.max_queued_requests == 2 * spec.engine.max_num_seqs
     assert not contradictions(derived.limits)
     assert all(derived.limits.because.values())
     old = limits_from(made("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.18.0"), traffic, "0.18.0").limits.spec.engine
     assert (old.watermark, old.max_queued_requests) == (None, None)
+
+
+def test_the_queue_is_of_all_data_parallel_ranks_and_of_who_runs() -> None:
+    """One API server counts the requests of all its ranks, running and waiting: seats alone would let nobody wait."""
+    options = ("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.32.0")
+    one, four = (limits_from(made(*options, *more), None, "0.32.0").limits for more in ((), ("--", "-dp", "4")))
+    alone, spread = one.spec.engine, four.spec.engine
+    assert spread.max_num_seqs == alone.max_num_seqs
+    assert alone.max_num_seqs is not None
+    assert alone.max_queued_tokens is not None
+    assert alone.max_queued_requests == 2 * alone.max_num_seqs
+    assert spread.max_queued_requests == 8 * alone.max_num_seqs
+    assert spread.max_queued_tokens == 4 * alone.max_queued_tokens
+    assert "who runs" in one.because["engine.maxQueuedRequests"]
+    assert "all 4 data-parallel ranks" in four.because["engine.maxQueuedRequests"]
 
 
 def test_seats_stay_within_the_pool() -> None:
