@@ -88,7 +88,7 @@ def _planned(
         fits,
         sure,
         why_not(made),
-        nothing_left=made.available.value <= 0,
+        nothing_left=made.available.value <= 0 or made.beyond.value > 0,
         pool_tokens=made.pool.tokens,
         longest_tokens=made.pool.longest_tokens or 0,
         model_len=made.flags.max_model_len,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from barostat.catalog.cards import CARDS, Card
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.errors import InputError
-from barostat.core.units import gib
+from barostat.core.units import ceil_div, gib
 from barostat.judge.sizing.plan import CapacityPlan, PlanRequest, plan
 
 _ENOUGH = 5
@@ -28,6 +28,12 @@ def why_not(found: CapacityPlan) -> str:
     """One sentence on why the engine would refuse to start; empty where it would not."""
     if found.fits:
         return ""
+    if found.beyond.value > 0:
+        pool = found.pool.blocks * found.layout.block_bytes
+        return (
+            f"the pool of {gib(pool)} that {found.beyond.source} sets, weights, activations and the rest need {gib(found.beyond.value)} "
+            "more than the card has on each GPU: out of memory"
+        )
     if found.available.value <= 0:
         return (
             f"weights, activations and the rest need {gib(-found.available.value)} more than the budget on each GPU: "
@@ -54,6 +60,7 @@ def changes_that_fit(found: CapacityPlan) -> list[FittingChange]:
             made.append(FittingChange(arguments, cost, again.pool.tokens, again.pool.longest_tokens))
         elif (
             again.available.value > 0
+            and again.beyond.value <= 0
             and again.pool.longest_tokens >= max(1024, 2 * found.pool.longest_tokens)
             and not arguments.startswith("--max-model")
         ):
@@ -82,6 +89,8 @@ def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
     """Changes in the order of what they cost."""
     request, flags = found.request, found.flags
     longest = _rounded(found.pool.longest_tokens)
+    if found.beyond.value > 0:
+        yield from _smaller_pools(found)
     if found.available.value > 0 and longest >= 256:
         yield f"--max-model-len {longest}", "longer requests are refused", _with(request, max_model_len=longest)
     if request.available_kv_bytes is None and found.sized.utilization < 0.95:
@@ -105,6 +114,16 @@ def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
             halved = replace(_with(request, quantization="fp8"), model_name="")
             yield "--quantization fp8", "a little accuracy; weights are quantised while loading", halved
         yield from _other_cards(request)
+
+
+def _smaller_pools(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
+    """The pool that the card has room for, by the flag that sets it."""
+    blocks = found.pool.blocks - ceil_div(int(found.beyond.value) + 1, found.layout.block_bytes)
+    if blocks <= 0:
+        return
+    name = found.beyond.source.removeprefix("--").replace("-", "_")
+    value = blocks if name == "num_gpu_blocks_override" else blocks * found.layout.block_bytes
+    yield f"{found.beyond.source} {value}", "a smaller pool", _with(found.request, **{name: value})
 
 
 def _other_cards(request: PlanRequest) -> Iterator[tuple[str, str, PlanRequest]]:

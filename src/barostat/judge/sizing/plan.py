@@ -14,6 +14,7 @@ from barostat.core.errors import InputError
 from barostat.core.units import GIB, gib
 from barostat.core.version import EngineVersion
 from barostat.judge.sizing.emulated_fp8 import emulated_fp8
+from barostat.judge.sizing.pinned_pool import FITS_CARD, beyond_card, pin_of
 from barostat.judge.sizing.sizing_flags import Sized, deployment_of
 from barostat.judge.sizing.speculation import published_of
 from barostat.kv.architecture import Architecture
@@ -67,7 +68,7 @@ class PlanRequest:
 @dataclass(frozen=True, slots=True)
 class CapacityPlan:
     """What fits. `low`, `high`: the pool at the ends of the estimate's interval. `spent`: where memory goes outside the pool (None: not
-    asked)."""
+    asked). `beyond`: bytes that a pool set by a flag, and the rest, are asked of a GPU beyond what it has (below zero: left)."""
 
     request: PlanRequest
     sized: Sized
@@ -84,6 +85,7 @@ class CapacityPlan:
     fits: bool
     assumptions: tuple[str, ...]
     off_by: tuple[str, ...] = ()
+    beyond: Estimate = FITS_CARD
 
     @property
     def flags(self) -> Deployment:
@@ -146,6 +148,8 @@ def plan(request: PlanRequest) -> CapacityPlan:
     off: list[str] = []
     if measured is not None:
         pool, off = _as_measured(layout, pool, measured, length, spent, available)
+    beyond = _beyond(request, sized, total, spent, layout, pool)
+    low, high = (fill(layout, [int(end) for end in ends], length) for ends in ([e.low for e in per_stage], [e.high for e in per_stage]))
     per_gpu = _bytes_per_token(layout, pool)
     return CapacityPlan(
         request=request,
@@ -153,16 +157,17 @@ def plan(request: PlanRequest) -> CapacityPlan:
         layout=layout,
         available=available,
         pool=pool,
-        low=fill(layout, [int(e.low) for e in per_stage], length),
-        high=fill(layout, [int(e.high) for e in per_stage], length),
+        low=replace(low, fits=low.fits and beyond.high <= 0),
+        high=replace(high, fits=high.fits and beyond.low <= 0),
         total=total,
         spent=spent,
         kv_bytes_per_token=_whole_bytes_per_token(model, sized, per_gpu),
         kv_bytes_per_token_per_gpu=per_gpu,
         weights_bytes=spent.weights.value,
-        fits=pool.fits,
+        fits=pool.fits and beyond.value <= 0,
         assumptions=tuple(dict.fromkeys(notes)),
         off_by=tuple(off),
+        beyond=beyond,
     )
 
 
@@ -228,7 +233,7 @@ def _available(
     if pinned:
         one = exact("available KV memory", int(pinned), "--kv-cache-memory-bytes")
         return one, [one] * stage_count, "kv_cache_memory_bytes sets the pool: gpu_memory_utilization is ignored"
-    if sized.flags.num_gpu_blocks_override is not None and total is None:
+    if sized.flags.num_gpu_blocks_override is not None and (total is None or request.version.at_least("0.21.0")):
         size = lay_out(request.model, sized.flags).block_bytes * sized.flags.num_gpu_blocks_override
         pinned_by = exact("available KV memory", size, "num_gpu_blocks_override")
         return pinned_by, [pinned_by] * stage_count, ""
@@ -246,6 +251,15 @@ def _available(
     per_stage = available_bytes(total, sized.utilization, spent)
     worst = min(per_stage, key=lambda estimate: estimate.value)
     return worst, per_stage, ""
+
+
+def _beyond(request: PlanRequest, sized: Sized, total: Estimate | None, spent: Footprint, layout: Layout, pool: Pool) -> Estimate:
+    """What a pool that a flag sets takes beyond the card, where it is not known to run and its weights are all on the GPU."""
+    pin = pin_of(request.config, sized.flags)
+    runs = request.measured is not None or request.available_kv_bytes is not None
+    if not pin or runs or total is None or request.is_cpu or request.config.number("cpu_offload_gb"):
+        return FITS_CARD
+    return beyond_card(layout, pool.blocks, total, spent, pin)
 
 
 def _beside_first_stage(spent: Footprint) -> list[float]:

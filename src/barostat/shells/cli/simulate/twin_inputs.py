@@ -89,7 +89,7 @@ def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineV
         made = _planned(arguments)
         notes = [newer] if (newer := newer_than_read(str(version))) else []
         settings = _switched(settings_of_plan(_with_blocks(made)), made.request.config, arguments)
-        pace = _pace(arguments, made, notes) if made.fits else EverySteps(1)  # what does not start takes no step
+        pace = _pace(arguments, made, notes) if made.pool.fits else EverySteps(1)  # what does not start takes no step
         config = made.request.config
     else:
         engine = engine_of(arguments)

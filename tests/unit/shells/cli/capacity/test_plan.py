@@ -80,6 +80,35 @@ def test_what_moves_memory_and_is_not_counted_is_said(capsys: pytest.CaptureFixt
     assert "--enable-lora" not in told
 
 
+@pytest.mark.parametrize(
+    ("words", "fits"),
+    [
+        (("L4", "Qwen/Qwen3-32B", "--kv-cache-memory-bytes", "40G"), False),
+        (("L4", "Qwen/Qwen3-32B", "--num-gpu-blocks-override", "100000"), False),
+        (("H100", "Qwen/Qwen3-8B", "--kv-cache-memory-bytes", "70G"), False),
+        (("H100", "Qwen/Qwen3-8B", "--num-gpu-blocks-override", "100000"), False),
+        (("H100", "Qwen/Qwen3-8B", "--kv-cache-memory-bytes", "60G"), True),
+        (("H100", "Qwen/Qwen3-8B", "--num-gpu-blocks-override", "20000"), True),
+        (("H100", "Qwen/Qwen3-8B", "--kv-cache-memory-bytes", "55G", "--gpu-memory-utilization", "0.2"), True),
+    ],
+)
+def test_a_pool_that_a_flag_sets_is_held_against_the_card(words: tuple[str, ...], fits: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    card, model, flag, *rest = words
+    assert main(["plan", "--gpu", card, "--", "vllm", "serve", model, flag, *rest]) == (0 if fits else 1)
+    told = " ".join(capsys.readouterr().out.split())
+    assert (" It fits. " in told) is fits
+    assert (f"that {flag} sets" in told and "out of memory" in told) is not fits
+    assert "short on each GPU" not in told
+
+
+def test_a_pool_that_is_too_large_is_made_smaller(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "--gpu", "H100", "-o", "json", "--", "vllm", "serve", "Qwen/Qwen3-8B"]
+    assert main([*asked, "--kv-cache-memory-bytes", "70G"]) == 1
+    flag, value = json.loads(capsys.readouterr().out)["changesThatFit"][0]["arguments"].split()
+    assert flag == "--kv-cache-memory-bytes"
+    assert main([*asked, flag, value]) == 0
+
+
 def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s,itl=50ms"]
     assert main([*command, "-o", "limits"]) == 0
