@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barostat.judge.sizing.fitting_changes import FittingChange, changes_that_fit, why_not
+from barostat.judge.sizing.fitting_changes import FittingChange, changes_that_fit, may_not_start, why_not
 from barostat.judge.sizing.limits_from import Derived, limits_from
 from barostat.judge.sizing.plan import CapacityPlan, PlanRequest, plan
 from barostat.judge.sizing.request_shape import Traffic
@@ -12,7 +12,11 @@ from barostat.judge.sizing.request_shape import Traffic
 
 @dataclass(frozen=True, slots=True)
 class CapacityAnswer:
-    """A plan with what follows from it. `refused`: why vLLM's own parser ends the engine before memory matters, a sentence each."""
+    """A plan with what follows from it.
+
+    `refused`: why vLLM's own parser ends the engine before memory matters, a sentence each. `doubt`: why an engine that fits may not start
+    after all, as the estimate's ends differ.
+    """
 
     plan: CapacityPlan
     derived: Derived
@@ -20,6 +24,7 @@ class CapacityAnswer:
     refusal: str
     changes: tuple[FittingChange, ...]
     refused: tuple[str, ...] = ()
+    doubt: str = ""
 
     @property
     def starts(self) -> bool:
@@ -39,4 +44,4 @@ def answered(request: PlanRequest, traffic: Traffic | None, headroom_ratio: floa
     """
     made = plan(request)
     derived = limits_from(made, traffic, str(request.version), headroom_ratio=headroom_ratio)
-    return CapacityAnswer(made, derived, traffic, why_not(made), tuple(changes_that_fit(made)), refused)
+    return CapacityAnswer(made, derived, traffic, why_not(made), tuple(changes_that_fit(made)), refused, may_not_start(made))

@@ -10,6 +10,7 @@ from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.units import ceil_div, gib
 from barostat.judge.sizing.plan import CapacityPlan, PlanRequest, plan
+from barostat.kv.pool import Pool
 
 _ENOUGH = 5
 
@@ -39,9 +40,27 @@ def why_not(found: CapacityPlan) -> str:
             f"weights, activations and the rest need {gib(-found.available.value)} more than the budget on each GPU: "
             "nothing is left for the KV cache ('No available memory for the cache blocks')"
         )
+    return _too_long(found.flags.max_model_len, found.pool)
+
+
+def may_not_start(found: CapacityPlan) -> str:
+    """Why it may not start although it is reckoned to; empty where the worse end of the estimate starts too, or the engine runs."""
+    settles = found.sized.auto_length and found.low.longest_tokens > 0
+    if not found.fits or found.low.fits or settles or found.request.measured is not None:
+        return ""
+    if found.beyond.high > 0:
+        return f"at the upper end of what it needs, {gib(found.beyond.high)} are missing on each GPU: out of memory"
+    if found.available.low <= 0:
+        return (
+            f"at the lower end of the estimate {gib(-found.available.low)} are missing on each GPU before anything is left for the KV cache"
+        )
+    return f"at the lower end of the estimate {_too_long(found.flags.max_model_len, found.low)}"
+
+
+def _too_long(length: int, pool: Pool) -> str:
     return (
-        f"one request of {found.flags.max_model_len:,} tokens needs {gib(found.pool.needed_bytes)} of KV, "
-        f"{gib(found.pool.available_bytes)} are there; the longest that fits is {found.pool.longest_tokens:,} tokens"
+        f"one request of {length:,} tokens needs {gib(pool.needed_bytes)} of KV, {gib(pool.available_bytes)} are there; "
+        f"the longest that fits is {pool.longest_tokens:,} tokens"
     )
 
 

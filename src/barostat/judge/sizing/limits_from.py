@@ -4,6 +4,7 @@
     one request <= half the pool             queue = one generation of seats, beside the one that runs
 
 The pool counted on is the estimate's lower end: a limit that is too small costs a little throughput, one that is too large an incident.
+Where no request fits at the lower end, an engine that starts has more: then it is the estimate itself, and the limits say so.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from barostat.core.limits import Capacity, EdgeLimits, EngineLimits, LimitsSpec,
 from barostat.core.units import gib
 from barostat.judge.sizing.plan import CapacityPlan
 from barostat.judge.sizing.request_shape import Traffic, admitted
+from barostat.kv.pool import Pool
 
 HEADROOM_RATIO = 0.10
 _LARGEST_SHARE = 0.5
@@ -44,9 +46,18 @@ def real_tokens(found: CapacityPlan, length_tokens: int) -> float:
 
     For models of one kind of layer this is the logged size; a window or a state holds far less after prefill than the logged worst case.
     """
-    pool = found.low if not found.is_exact and found.low.blocks > 1 else found.pool
+    pool = _counted(found)[0]
     settled = max(1, found.layout.settled_blocks(max(1, length_tokens)))
     return max(0, pool.blocks - 1) / settled * length_tokens
+
+
+def _counted(found: CapacityPlan) -> tuple[Pool, str, str]:
+    """The pool that limits rest on, where it is from, and its name in a sentence."""
+    if found.is_exact:
+        return found.pool, found.available.source, "logged or given"
+    if found.low.longest_tokens >= _SHORTEST_TOKENS and found.low.tokens > 0:
+        return found.low, "estimate, lower end", "lower end of the estimate"
+    return found.pool, "estimate: its lower end holds no request", "the estimate itself, whose lower end holds no request"
 
 
 def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: str, *, headroom_ratio: float = HEADROOM_RATIO) -> Derived:
@@ -54,7 +65,7 @@ def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: st
     if found.pool.longest_tokens < _SHORTEST_TOKENS:  # nothing to derive limits from
         return Derived(ServingLimits(LimitsSpec(model=found.request.model_name or None, engine_version=engine_version)))
     because: dict[str, str] = {}
-    pool_name = "logged or given" if found.is_exact else "lower end of the estimate"
+    counted, counted_from, pool_name = _counted(found)
     length, inputs, outputs = _lengths(found, traffic, because)
     let_in = admitted(traffic, inputs, outputs) if traffic is not None else None
     typical = min(int(let_in.held_mean), length) if let_in is not None else max(1, min(_ASSUMED_HELD_TOKENS, (inputs + outputs) // 2))
@@ -97,17 +108,15 @@ def limits_from(found: CapacityPlan, traffic: Traffic | None, engine_version: st
     because["request.onMissingOutputLimit"] = "a request without max_tokens may run to the model's length; capping it keeps clients working"
     because["edge.kvTokenBudget"] = "the pool less the headroom: what the gateway may have admitted at once, input plus allowed output"
     because["edge.queueDeadlineSeconds"] = "about one generation of seats at a middling output; who waits longer has mostly given up"
-    counted = found.pool.tokens if found.is_exact else found.low.tokens
     spec = LimitsSpec(
         model=found.request.model_name or None,
         engine_version=engine_version,
         request=RequestLimits(inputs, outputs, max(10.0, stream), "cap"),
         engine=engine,
         capacity=Capacity(
-            counted, found.pool.block_tokens, headroom_ratio,
-            found.available.source if found.is_exact else "estimate, lower end",
+            counted.tokens, counted.block_tokens, headroom_ratio, counted_from,
         ),
-        edge=EdgeLimits(kv_token_budget=max(1, min(budget, counted)), queue_deadline_seconds=30.0),
+        edge=EdgeLimits(kv_token_budget=max(1, min(budget, counted.tokens)), queue_deadline_seconds=30.0),
     )  # fmt: skip
     ordered = {name: because[name] for name in _FIELDS if name in because}
     return Derived(ServingLimits(spec, ordered), _pools(traffic, budget))
@@ -117,7 +126,7 @@ def _lengths(found: CapacityPlan, traffic: Traffic | None, because: dict[str, st
     """Model length, input limit and output limit."""
     own = found.flags.max_model_len
     given = found.request.config.get("max_model_len")
-    longest = (found.low if not found.is_exact else found.pool).longest_tokens or own
+    longest = _counted(found)[0].longest_tokens or own
     ceiling = min(own, longest)
     share = max(16, int(real_tokens(found, ceiling) * _LARGEST_SHARE))
     if traffic is None:

@@ -66,6 +66,8 @@ def _verdict(answer: CapacityAnswer) -> str:
     sentence = (
         f"{found.pool.tokens:,} tokens of KV cache: {found.pool.concurrency:.2f} requests of {found.flags.max_model_len:,} tokens at once."
     )
+    if answer.doubt:
+        return verdict("warning", "MAY NOT START", "It fits, and may not start", f"{answer.doubt}. {sentence}")
     return verdict("none", "FITS", "It fits", sentence)
 
 

@@ -68,6 +68,7 @@ def document(answer: CapacityAnswer) -> dict[str, Any]:
         "longestThatFits": pool.longest_tokens,
         "fits": answer.starts,
         "refusal": answer.why_not or None,
+        "mayNotStart": answer.doubt or None,
         "changesThatFit": [{"arguments": c.arguments, "cost": c.cost, "kvCacheTokens": c.tokens} for c in answer.changes],
         "limits": as_document(answer.derived.limits)["spec"],
         "because": dict(answer.derived.limits.because),
@@ -113,6 +114,8 @@ def table(answer: CapacityAnswer, width: int) -> str:
     lines.append("")
     if found.fits:
         lines.append("With that mended, it fits." if answer.refused else "It fits.")
+        if answer.doubt:
+            lines += paragraph(f"It may not start: {answer.doubt}.", "", width)
     else:
         lines += paragraph(f"It does not start: {answer.refusal}.", "", width)
         for number, change in enumerate(answer.changes, 1):
@@ -139,6 +142,8 @@ def markdown(answer: CapacityAnswer) -> str:
     lines = [f"## Plan: {found.request.model_name} on {where(answer)}", "", "| | |", "|---|---|"]
     lines += [f"| {title} | {text} |" for title, text in summary(found).items()]
     lines += ["", "**It fits.**" if answer.starts else f"**It does not start:** {answer.why_not}.", ""]
+    if answer.doubt:
+        lines += [f"**It may not start:** {answer.doubt}.", ""]
     lines += [f"{n}. `{change.arguments}`: {change.cost}; {change.tokens:,} tokens" for n, change in enumerate(answer.changes, 1)]
     lines += ["", "| limit | value | because |", "|---|---|---|"]
     lines += [f"| {path} | {value} | {reason} |" for path, value, reason in limit_values(answer)]

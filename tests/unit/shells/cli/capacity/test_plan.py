@@ -109,6 +109,26 @@ def test_a_pool_that_is_too_large_is_made_smaller(capsys: pytest.CaptureFixture[
     assert main([*asked, flag, value]) == 0
 
 
+def test_an_estimate_whose_lower_end_is_empty_is_doubted_and_its_limits_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
+    """8-bit weights of a Llama of 70 B leave 1.5 GiB of an H100, give or take 2."""
+    command = ["plan", "--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "H100", "--max-model-len", "4096"]
+    own = ["--", "--quantization", "fp8"]
+    assert main([*command, *own]) == 0
+    assert "It may not start: at the lower end of the estimate" in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "-o", "json", *own]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["kvCacheTokensRange"][0] == 0
+    assert "at the lower end" in found["mayNotStart"]
+    for form in ("md", "html"):
+        assert main([*command, "-o", form, *own]) == 0
+        assert "may not start" in capsys.readouterr().out
+    assert main([*command, "-o", "limits", *own]) == 0
+    spec = parse(capsys.readouterr().out).spec
+    assert spec.capacity.kv_cache_tokens == found["kvCacheTokens"]
+    assert "lower end holds no request" in str(spec.capacity.measured_from)
+    assert 0.8 * found["kvCacheTokens"] < (spec.edge.kv_token_budget or 0) <= found["kvCacheTokens"]
+
+
 def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s,itl=50ms"]
     assert main([*command, "-o", "limits"]) == 0
