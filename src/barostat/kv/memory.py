@@ -104,7 +104,7 @@ def footprint(
     `draft_bytes`: least and most of the drafter's weights, on the last stage. `unified`: the card's memory is the host's too. `amd`: AMD's.
     """
     absorbs = flags.generation == "V0" and flags.version.before("0.8.0")
-    stages = weight_bytes(model, form, flags.tp, flags.pp, absorbs_latents=absorbs, text_only=flags.text_only)
+    stages = weight_bytes(model, form, flags.tp, flags.pp, dp=flags.dp, absorbs_latents=absorbs, text_only=flags.text_only)
     if stated_weights_bytes is not None:
         share = stated_weights_bytes / max(1, stages.largest)
         per_stage = tuple(int(size * share) for size in stages.by_stage)

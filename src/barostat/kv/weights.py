@@ -13,7 +13,7 @@ from barostat.core.units import ceil_div
 from barostat.kv.architecture import Architecture, Chunked, Full, Latent, Window
 from barostat.kv.build_specs import stages
 from barostat.kv.config_json import ConfigJson
-from barostat.kv.parameters import decoder_weights, embedding_weights, ties_embeddings
+from barostat.kv.parameters import Weights, decoder_weights, embedding_weights, ties_embeddings
 from barostat.kv.profiled.towers import splits_tower, tower_weights
 from barostat.kv.quantization import WeightFormat
 
@@ -41,10 +41,11 @@ class WeightBytes:
 
 
 def weight_bytes(
-    model: Architecture, form: WeightFormat, tp: int, pp: int, *, absorbs_latents: bool = False, text_only: bool = False
+    model: Architecture, form: WeightFormat, tp: int, pp: int, *, dp: int = 1, absorbs_latents: bool = False, text_only: bool = False
 ) -> WeightBytes:
     """The bytes each stage's GPUs hold once the model is loaded.
 
+    `dp`: data-parallel ranks, over which a mixture's experts are spread (see `_held`).
     `absorbs_latents`: as engines before 0.8, which multiply the latents' projections into their neighbours (see `latent_copies`).
     `text_only`: started for text alone, the engine loads no tower.
     """
@@ -62,7 +63,7 @@ def weight_bytes(
         for index in layers:
             for weights in of_layer[index]:
                 parameters += weights.count
-                parts[weights.component] = parts.get(weights.component, 0.0) + weights.on_rank(tp) * form.bytes_of(weights.component)
+                parts[weights.component] = parts.get(weights.component, 0.0) + _held(weights, tp, dp) * form.bytes_of(weights.component)
         parts["prepared"] = rotary_bytes(model, form.plain_bytes) + latent_copies(model, len(layers), form, tp, absorbs=absorbs_latents)
         first, last = number == 0, number == len(ranges) - 1
         if first or (last and tied):
@@ -78,14 +79,23 @@ def weight_bytes(
     return WeightBytes(tuple(by_stage), largest, parameters)
 
 
-def module_bytes(model: Architecture, index: int, count: int, form: WeightFormat, tp: int) -> tuple[int, int]:
+def _held(weights: Weights, tp: int, dp: int) -> float:
+    """Parameters on one GPU: experts are divided over the ranks of all data-parallel engines, the rest over those of one.
+
+    With expert parallelism each rank has whole experts, without it a slice of each. Source: vLLM 0.32.0,
+    FusedMoEParallelConfig.make and flatten_tp_across_dp_and_pcp.
+    """
+    return weights.on_rank(tp * dp if weights.component == "experts" else tp)
+
+
+def module_bytes(model: Architecture, index: int, count: int, form: WeightFormat, tp: int, dp: int = 1) -> tuple[int, int]:
     """The bytes on one GPU of `count` drafting modules shaped like layer `index`: quantised as the model is, and in its plain dtype.
 
     A module is a layer and a projection from two hidden states to one; embedding and head are the model's own.
     """
     low = high = 0.0
     for weights in decoder_weights(model)[index]:
-        on_rank = weights.on_rank(tp)
+        on_rank = _held(weights, tp, dp)
         low += on_rank * form.bytes_of(weights.component)
         high += on_rank * form.plain_bytes
     joined = 2 * model.hidden_size**2 * form.plain_bytes

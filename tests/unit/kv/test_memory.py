@@ -18,7 +18,7 @@ from barostat.kv.pool import lay_out
 from barostat.kv.profiled.graphs import capture_sizes
 from barostat.kv.quantization import weight_format
 from barostat.kv.read_architecture import read_architecture
-from barostat.kv.weights import rotary_bytes, weight_bytes
+from barostat.kv.weights import module_bytes, rotary_bytes, weight_bytes
 
 
 def model(name: str) -> Any:
@@ -46,6 +46,31 @@ def test_weights_are_what_the_log_says(name: str, tp: int, pp: int, gib: float) 
     found = model(name)
     form = weight_format(found.config, found.text, None, "bfloat16", name)
     assert weight_bytes(found, form, tp, pp).largest / GIB == pytest.approx(gib, rel=0.012)
+
+
+@pytest.mark.parametrize(
+    ("name", "tp", "dp"), [("deepseek-ai/DeepSeek-V3", 1, 8), ("deepseek-ai/DeepSeek-V3", 2, 4), ("Qwen/Qwen3-8B", 1, 8)]
+)
+def test_only_experts_are_spread_over_data_parallel_ranks(name: str, tp: int, dp: int) -> None:
+    found = model(name)
+    form = weight_format(found.config, found.text, None, "bfloat16", name)
+    alone, spread = (weight_bytes(found, form, tp, 1, dp=ranks).by_component for ranks in (1, dp))
+    assert {part: size for part, size in spread.items() if part != "experts"} == {
+        part: size for part, size in alone.items() if part != "experts"
+    }
+    assert spread.get("experts", 0) == pytest.approx(alone.get("experts", 0) / dp)
+    form_of_module = weight_format({}, {}, None, "bfloat16")
+    last = len(found.layers) - 1
+    if "experts" in alone:
+        assert module_bytes(found, last, 1, form_of_module, tp, dp)[1] < 0.3 * module_bytes(found, last, 1, form_of_module, tp)[1]
+
+
+def test_a_mixture_with_data_parallel_engines_fits_the_cards_that_it_was_made_for() -> None:
+    """DeepSeek-V3 on eight H200: 629 GiB of weights, of which no rank holds more than its part of the experts."""
+    found = model("deepseek-ai/DeepSeek-V3")
+    form = weight_format(found.config, found.text, None, "bfloat16", found.name)
+    spent = footprint(found, flags("0.32.0", dp=8), form, 9.0, eager=False)
+    assert 90 < spent.weights.value / GIB < 100
 
 
 @pytest.mark.parametrize(

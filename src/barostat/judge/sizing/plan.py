@@ -205,7 +205,7 @@ def _draft_bytes(request: PlanRequest, sized: Sized, form: WeightFormat) -> tupl
         return parts.largest - shared, parts.largest
     if draft.copies_of is None or not draft.layers:
         return 0, 0
-    return module_bytes(request.model, draft.copies_of, len(draft.layers), form, flags.tp)
+    return module_bytes(request.model, draft.copies_of, len(draft.layers), form, flags.tp, flags.dp)
 
 
 def _total(request: PlanRequest) -> Estimate | None:

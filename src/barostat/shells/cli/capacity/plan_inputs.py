@@ -31,6 +31,7 @@ from barostat.judge.sizing.plan import PlanRequest
 from barostat.judge.sizing.request_shape import Traffic, traffic_from_quantiles, traffic_of
 from barostat.judge.sizing.speculation import named_drafter
 from barostat.kv.architecture import Architecture
+from barostat.kv.config_json import ConfigJson
 from barostat.kv.read_architecture import read_architecture
 from barostat.shells.cli.capacity.plan_arguments import PASSED
 
@@ -87,7 +88,7 @@ def asked(arguments: argparse.Namespace) -> Asked:
         memory_bytes=_bytes(memory, "--gpu-memory-gib"),
         available_kv_bytes=_bytes(arguments.available_kv_gib, "--available-kv-gib")
         or _bytes(arguments.cpu_kvcache_space_gib, "--cpu-kvcache-space-gib"),
-        weights_bytes=_bytes(arguments.weights_gib, "--weights-gib") or _weights(found, config),
+        weights_bytes=_bytes(arguments.weights_gib, "--weights-gib") or _weights(found, model, config),
         is_cpu=is_cpu,
         measured=measured_of(window) if window is not None else None,
         version_assumed=assumed,
@@ -217,9 +218,10 @@ def _bytes(gib: float | None, name: str) -> int | None:
     return int(gib * GIB)
 
 
-def _weights(found: FoundModel, config: EngineConfig) -> int | None:
-    """The checkpoint's own size divided over the GPUs, where its files are there."""
-    if found.weights_bytes is None:
+def _weights(found: FoundModel, model: Architecture, config: EngineConfig) -> int | None:
+    """The checkpoint's own size divided over the GPUs, where its files are there and all of it is divided alike."""
+    spread = (config.number("data_parallel_size") or 1) > 1 and ConfigJson(model.text, model.config, "config.json").has_experts
+    if found.weights_bytes is None or spread:
         return None
     return int(
         found.weights_bytes / max(1.0, (config.number("tensor_parallel_size") or 1) * (config.number("pipeline_parallel_size") or 1))
