@@ -94,8 +94,8 @@ class Offer:
 def offer(name: str, plan: CapacityPlan, need: Need, price_per_card: float | None = None, machine: int = 1) -> Offer:
     """The fewest replicas of this engine that meet the need."""
     none = Offer(name, plan, price_per_card=price_per_card, machine=machine)
-    if not plan.fits:
-        return replace(none, refused=f"does not start: {why_not(plan)}")
+    if why := "; ".join((*plan.sized.refused, *([] if plan.fits else [why_not(plan)]))):
+        return replace(none, refused=f"does not start: {why}")
     try:
         tried = _Tried(settings_of_plan(plan), pace := pace_of_plan(plan), need)
     except InputError as error:

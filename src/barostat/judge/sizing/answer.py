@@ -14,7 +14,7 @@ from barostat.judge.sizing.request_shape import Traffic
 class CapacityAnswer:
     """A plan with what follows from it.
 
-    `refused`: why vLLM's own parser ends the engine before memory matters, a sentence each. `doubt`: why an engine that fits may not start
+    `refused`: why vLLM ends the engine before memory matters, a sentence each. `doubt`: why an engine that fits may not start
     after all, as the estimate's ends differ.
     """
 
@@ -43,5 +43,6 @@ def answered(request: PlanRequest, traffic: Traffic | None, headroom_ratio: floa
     Errors: InputError as `plan`.
     """
     made = plan(request)
+    own = made.sized.refused if request.measured is None else ()
     derived = limits_from(made, traffic, str(request.version), headroom_ratio=headroom_ratio)
-    return CapacityAnswer(made, derived, traffic, why_not(made), tuple(changes_that_fit(made)), refused, may_not_start(made))
+    return CapacityAnswer(made, derived, traffic, why_not(made), tuple(changes_that_fit(made)), (*refused, *own), may_not_start(made))

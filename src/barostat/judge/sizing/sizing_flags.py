@@ -13,6 +13,7 @@ from barostat.core.version import EngineVersion
 from barostat.judge.sizing.speculation import Speculation, speculation_of
 from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
 from barostat.kv.architecture import Architecture, Compressed, Indexer
+from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import NEWEST_KNOWN, Deployment
 from barostat.kv.draft import NO_DRAFT, Draft
 from barostat.kv.dtypes import item_bytes
@@ -26,7 +27,10 @@ _PLAIN_FP8_LATENTS_SINCE = "0.18.0"
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A deployment and the sentences that say what it rests on. `auto_length`: the model length is to be the longest that fits."""
+    """A deployment and the sentences that say what it rests on.
+
+    `auto_length`: the model length is to be the longest that fits. `refused`: why the engine ends before memory matters, a sentence each.
+    """
 
     flags: Deployment
     assumptions: tuple[str, ...]
@@ -34,6 +38,7 @@ class Sized:
     utilization: float
     eager: bool
     draft: Draft = NO_DRAFT
+    refused: tuple[str, ...] = ()
 
 
 def deployment_of(
@@ -55,6 +60,7 @@ def deployment_of(
     if version.beyond(NEWEST_KNOWN):
         notes.append(f"vLLM {version} is newer than {NEWEST_KNOWN}, the newest this planner knows: planned as {NEWEST_KNOWN}")
     length, auto = _length(model, config, notes)
+    refused = _too_long(model, config, length, notes)
     dtype = _dtype(model, config)
     kv_dtype = _kv_dtype(model, config, version, notes)
     seqs, budget = int(config.number("max_num_seqs") or 256), int(config.number("max_num_batched_tokens") or 2048)
@@ -121,7 +127,7 @@ def deployment_of(
         raise InputError(
             f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 is wanted", "--gpu-memory-utilization"
         )
-    return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False), speculation.draft)
+    return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False), speculation.draft, refused)
 
 
 _NOT_COUNTED = {
@@ -169,11 +175,6 @@ def _length(model: Architecture, config: EngineConfig, notes: list[str]) -> tupl
     if given is not None and str(given.value).lower() in ("auto", "-1", "-1.0"):
         return model.max_position_tokens or 131072, True
     if given is not None and isinstance(given.value, int | float) and given.value > 0:
-        if model.max_position_tokens and given.value > model.max_position_tokens:
-            notes.append(
-                f"max_model_len {int(given.value)} is above the model's own {model.max_position_tokens}: "
-                "the engine refuses it without an override"
-            )
         return int(given.value), False
     if given is not None and given.provenance != "version-default" and isinstance(given.value, int | float):
         raise InputError(f"{given.value} cannot be; a number above 0, -1 or auto is wanted", "--max-model-len")
@@ -181,6 +182,24 @@ def _length(model: Architecture, config: EngineConfig, notes: list[str]) -> tupl
         notes.append("neither the config nor a flag says how long a sequence may be: planned for 8192 tokens")
         return 8192, False
     return model.max_position_tokens, False
+
+
+_LENGTHENS = ("hf_overrides", "rope_scaling", "rope_theta")
+
+
+def _too_long(model: Architecture, config: EngineConfig, length: int, notes: list[str]) -> tuple[str, ...]:
+    """The refusal of a length above the model's own, if nothing allows it. Source: vLLM 0.32.0, _get_and_verify_max_len."""
+    read = ConfigJson(model.text, model.config, "config.json")
+    own = max(model.max_position_tokens, *(read.integer(name, 0) for name in ("max_position_embeddings", "model_max_length")))
+    if not model.max_position_tokens or length <= own:
+        return ()
+    above = f"--max-model-len {length:,} is above the model's own {own:,}"
+    scaled = next((name for name in config.values if name.partition(".")[0] in _LENGTHENS), None)
+    allowed = "VLLM_ALLOW_LONG_MAX_MODEL_LEN" if _switch(config, "VLLM_ALLOW_LONG_MAX_MODEL_LEN", False) else scaled
+    if allowed is not None:
+        notes.append(f"{above}: taken, as {allowed} is there")
+        return ()
+    return (f"{above}, which vLLM refuses without --hf-overrides or VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",)
 
 
 def _dtype(model: Architecture, config: EngineConfig) -> str:

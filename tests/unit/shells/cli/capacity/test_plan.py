@@ -129,6 +129,27 @@ def test_an_estimate_whose_lower_end_is_empty_is_doubted_and_its_limits_are_soun
     assert 0.8 * found["kvCacheTokens"] < (spec.edge.kv_token_budget or 0) <= found["kvCacheTokens"]
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000"), "above the model's own 40,960"),
+        (("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "40960"), ""),
+        (("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1", "vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000"), ""),
+        (("VLLM_ALLOW_LONG_MAX_MODEL_LEN=0", "vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000"), "above the model's own 40,960"),
+        (("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "50000", "--hf-overrides", '{"max_position_embeddings": 65536}'), ""),
+        (("vllm", "serve", "google/gemma-3-27b-it", "--max-model-len", "131073"), "above the model's own 131,072"),
+        (("vllm", "serve", "google/gemma-3-12b-it", "--max-model-len", "131072"), ""),
+    ],
+)
+def test_a_length_above_the_models_own_is_refused_unless_something_allows_it(
+    words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--gpu", "H200", "-o", "json", "--", *words]) == (1 if why else 0)
+    found = json.loads(capsys.readouterr().out)
+    assert found["fits"] is not bool(why)
+    assert why in (found["refusal"] or "")
+
+
 def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s,itl=50ms"]
     assert main([*command, "-o", "limits"]) == 0
