@@ -48,6 +48,12 @@ def test_what_cannot_be_asked(words: tuple[str, ...], said: str, capsys: pytest.
     assert said in capsys.readouterr().err
 
 
+def test_no_card_is_offered_for_a_length_that_the_engine_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["plan", "Qwen/Qwen3-8B", "--for", "1/s input=2000 output=300", "--gpu", "H100", "--max-model-len", "50000", "-o", "json"])
+    told = capsys.readouterr().out
+    assert "above the model's own 40,960" in told
+
+
 def test_a_service_level_without_a_load_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--slo", "ttft=2s"]) == 2
     assert "belongs to --for" in capsys.readouterr().err
