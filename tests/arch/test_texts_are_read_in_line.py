@@ -27,6 +27,7 @@ CASES: dict[str, Callable[[], object]] = {
         + "0" * LONG
         + " | 1MiB / 2MiB | 0% Default |\n"
     ),
+    "spaces before a process in nvidia-smi": lambda: read_table("| NVIDIA-SMI 550 |\n|    0   N/A  N/A   1   C " + " " * 4_000 + "x\n"),
     "underscores in a gateway's labels": lambda: GatewayPage(0.0, "barostat_gateway_x{" + "_" * LONG + "} 1\n", "g").samples,
     "braces in a manifest": lambda: is_template("{{ $labels.x }} {{ if " + "{{" * LONG),
     "dashes in a line of the log": lambda: [quote("-" * LONG) for _ in range(50)],

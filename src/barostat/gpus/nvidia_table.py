@@ -59,7 +59,7 @@ def read_table(text: str) -> GpuOutput:
             elif line.startswith("+"):
                 open_card = None if section != "cards" else open_card
         elif section == "processes":
-            if match := _PROCESS.match(line):
+            if match := _PROCESS.match(" ".join(line.split())):
                 holders[int(match[1]), match[2] or "N/A", match[3] or "N/A"].append(_process(match))
         elif match := _MIG_LINE.match(line):
             slices[int(match[1]), match[2], match[3]] = _slice(match, cards)

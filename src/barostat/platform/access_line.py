@@ -38,7 +38,7 @@ _INGRESS = re.compile(
     r"(?:\d+|-)(?:(?:, | : )(?:\d+|-))* (?P<upstream>(?:[\d.]+|-)(?:(?:, | : )(?:[\d.]+|-))*) (?:\d+|-)"
 )
 _NAMED = re.compile(r'\b(?P<name>rt|request_time|urt|upstream_response_time|uct|uht)="?(?P<value>\d+\.\d+)')
-_TRAEFIK_CLF = re.compile(r"\s(?P<ms>\d+)ms\s*$")
+_TRAEFIK_CLF = re.compile(r"\s(?P<ms>\d{1,15})ms\s*$")
 _ENVOY = re.compile(
     r'^\[(?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z?)\] "(?P<method>[A-Z]+) (?P<path>\S+)[^"]*" (?P<status>\d+) (?P<flags>\S+) '
     r'(?:\S+ \S+ "[^"]*" )?(?P<in>\d+|-) (?P<out>\d+|-) (?P<ms>\d+|-) (?P<upstream>\d+|-)'
