@@ -263,9 +263,8 @@ def _time_of(text: str) -> KernelTime | None:
         if found := _ISO.match(text):
             *parts, sign, hours, minutes = found.groups()
             written = datetime(*map(int, parts), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
-            ahead_s = (
-                (int(hours) * 3600 + int(minutes) * 60) if sign else 0
-            )  # `dmesg --time-format iso`: the node's own clock, and how far ahead
+            # `dmesg --time-format iso`: the node's own clock, and how far ahead it is
+            ahead_s = int(hours) * 3600 + int(minutes) * 60 if sign else 0
             return KernelTime(written + (ahead_s if sign == "-" else -ahead_s))
         if found := _CTIME.match(text):
             month, day, hour, minute, second, year = found.groups()

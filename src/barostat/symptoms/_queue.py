@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from barostat.core.config import ConfigValue
 from barostat.core.signal import Signal
 from barostat.core.window import Window
 from barostat.symptoms._holding import recent_mean
@@ -42,19 +43,25 @@ def running_limit(window: Window) -> float | None:
     if signal is not None:
         limit = signal.last
     else:
-        stated = [number for name in ("max_num_active_seqs", "max_num_seqs") if (number := window.config.number(name)) is not None]
-        if not stated:
+        stated = _stated_limit(window)
+        if stated is None:
             return None
-        limit = min(stated)
+        limit = float(stated.value)
     # More run than the limit allows: it was guessed from a default that is not this engine's.
     return None if running is not None and running.high > limit else limit
 
 
 def limit_is_certain(window: Window) -> bool:
     """True where the limit on running requests was told, False where the one that binds is a default that may not be this engine's."""
-    stated = [window.config.get(name) for name in ("max_num_active_seqs", "max_num_seqs") if window.config.number(name) is not None]
-    binds = min((setting for setting in stated if setting is not None), key=lambda setting: float(setting.value), default=None)
-    return window.fresh("max_running_requests") is not None or (binds is not None and binds.certain)
+    stated = _stated_limit(window)
+    return window.fresh("max_running_requests") is not None or (stated is not None and stated.certain)
+
+
+def _stated_limit(window: Window) -> ConfigValue | None:
+    """The setting that binds of the two that limit how many run."""
+    config = window.config
+    found = [config.values[name] for name in ("max_num_active_seqs", "max_num_seqs") if config.number(name) is not None]
+    return min(found, key=lambda setting: float(setting.value), default=None)
 
 
 def budget_is_certain(window: Window) -> bool:

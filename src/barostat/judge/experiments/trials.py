@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from barostat.core.errors import InputError
@@ -84,7 +85,7 @@ class Made:
         return Span(0.0, _last_arrival_s(rows))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the cut is reckoned once
 class PartsOf:
     """A trace in parts, one after the other in time: even versions and odd ones count no request in common. Version 0 of `whole` is all.
 
@@ -98,7 +99,7 @@ class PartsOf:
         """The part of that number, the one before it in front; its own requests come when one part's length has passed."""
         if self.whole:
             return list(self.trace)
-        start, length_s, parts = self._cut()
+        start, length_s, parts = self._cut
         part = version % parts
         begin_s = start + (part - 1) * length_s
         found = (row for row in self.trace if part - 1 <= _part_of(row, start, length_s, parts) <= part)
@@ -109,14 +110,15 @@ class PartsOf:
         del rows
         if self.whole:
             return Span(0.0, 0.0)
-        _, length_s, _ = self._cut()
+        _, length_s, _ = self._cut
         return Span(length_s, 2 * length_s, of_arrivals=True)
 
     @property
     def parts(self) -> int:
         """How many there are; always even."""
-        return self._cut()[2]
+        return self._cut[2]
 
+    @cached_property
     def _cut(self) -> tuple[float, float, int]:
         """When the first part begins, how long each is, and how many there are."""
         start, end = (of(row.arrival_s for row in self.trace) for of in (min, max))

@@ -37,15 +37,13 @@ _RESOURCES = {"nvidia_com_gpu": "nvidia.com/gpu", "amd_com_gpu": "amd.com/gpu", 
 def pod_of(series: Sequence[Series], name: str, namespace: str) -> dict[str, Any] | None:
     """The pod's document, or None where the series tell of no such pod. `series`: those of `NAMES`, of this pod only."""
     series = _of_now(series)
-    infos = [one for one in series if one.name == "kube_pod_info" and one.points]
+    infos = [one for one in series if one.name == "kube_pod_info"]
     containers = sorted({text for one in series if (text := one.labels.get("container", ""))})
     if not infos and not containers:
         return None
     node = next((one.labels.get("node", "") for one in infos), "")
     phase = _state(series, "kube_pod_status_phase", "phase")
-    ready = next(
-        (one for one in series if one.name == "kube_pod_status_ready" and one.labels.get("condition") == "true" and one.points), None
-    )
+    ready = next((one for one in series if one.name == "kube_pod_status_ready" and one.labels.get("condition") == "true"), None)
     status: dict[str, Any] = {"containerStatuses": [_status(series, container) for container in containers]}
     if phase:
         status["phase"] = phase
@@ -109,7 +107,7 @@ def _status(series: Sequence[Series], name: str) -> dict[str, Any]:
 
 
 def _of(series: Iterable[Series], name: str, container: str) -> list[Series]:
-    return [one for one in series if one.name == name and one.labels.get("container") == container and one.points]
+    return [one for one in series if one.name == name and one.labels.get("container") == container]
 
 
 def _last(series: Iterable[Series], name: str, container: str) -> float | None:
@@ -117,7 +115,7 @@ def _last(series: Iterable[Series], name: str, container: str) -> float | None:
 
 
 def _state(series: Iterable[Series], name: str, label: str) -> str:
-    return next((one.labels.get(label, "") for one in series if one.name == name and one.points and one.points[-1].value == 1), "")
+    return next((one.labels.get(label, "") for one in series if one.name == name and one.points[-1].value == 1), "")
 
 
 def _iso(at: float) -> str:

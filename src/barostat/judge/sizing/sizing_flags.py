@@ -67,7 +67,7 @@ def deployment_of(
     if version.before("0.8.0") or not _switch(config, "VLLM_USE_V1", True):
         given = config.get("max_num_batched_tokens")
         budget = budget if given is not None and given.provenance != "version-default" else max(2048, length)
-    elif not _switch(config, "enable_chunked_prefill", True) and not behaves("chunked-prefill-forced", version):
+    elif not (_switch(config, "enable_chunked_prefill", True) or behaves("chunked-prefill-forced", version)):
         budget = budget if is_given(config, "max_num_batched_tokens") else max(budget, length)
     for name in ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"):
         found = config.get(name)
@@ -176,7 +176,7 @@ def _length(model: Architecture, config: EngineConfig, notes: list[str]) -> tupl
         return model.max_position_tokens or 131072, True
     if given is not None and isinstance(given.value, int | float) and given.value > 0:
         return int(given.value), False
-    if given is not None and given.provenance != "version-default" and isinstance(given.value, int | float):
+    if given is not None and is_given(config, "max_model_len") and isinstance(given.value, int | float):
         raise InputError(f"{given.value} cannot be; a number above 0, -1 or auto is wanted", "--max-model-len")
     if not model.max_position_tokens:
         notes.append("neither the config nor a flag says how long a sequence may be: planned for 8192 tokens")
@@ -271,8 +271,7 @@ def _is_text_only(config: EngineConfig) -> bool:
 
 
 def _is_on(config: EngineConfig, name: str) -> bool:
-    given = config.get(name)
-    return given is not None and given.provenance != "version-default" and str(given.value).lower() not in _OFF
+    return is_given(config, name) and _text(config, name, "none").lower() not in _OFF
 
 
 def _switch(config: EngineConfig, name: str, default: bool) -> bool:

@@ -39,8 +39,8 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
         if name in FLAGS:
             if known_flag(name, version) == "absent":
                 found.append(RefusedArgument(setting.spelled, name, _absent(name, version), True))
-            elif _is_told(name, setting.text) and read_value(name, setting.text or "") is None:
-                value = repr((setting.text or "")[:_QUOTED])
+            elif (text := setting.text) and _is_told(name, text) and read_value(name, text) is None:
+                value = repr(text[:_QUOTED])
                 found.append(RefusedArgument(setting.spelled, name, f"{FLAGS[name].option}: {value} is no value for it", True, value))
         elif name not in OTHER_SWITCHES and name not in OTHER_LISTS:
             near = difflib.get_close_matches(name, FLAGS, n=1, cutoff=_NEAR)
@@ -50,9 +50,9 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
     return found
 
 
-def _is_told(name: str, text: str | None) -> bool:
-    """True where there is a value, and it is not for a shell or a template to fill in."""
-    return bool(text) and not says_nothing(name, text or "") and "$" not in (text or "") and "{{" not in (text or "")
+def _is_told(name: str, text: str) -> bool:
+    """True for a value that says something, and is not for a shell or a template to fill in."""
+    return not says_nothing(name, text) and "$" not in text and "{{" not in text
 
 
 def _absent(name: str, version: EngineVersion) -> str:

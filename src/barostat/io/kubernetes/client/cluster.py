@@ -121,11 +121,6 @@ class Cluster:
                 asyncio.get_running_loop().call_later(READ_S, lambda: asyncio.ensure_future(old.aclose()))
             return self._session
 
-    @property
-    def extensions(self) -> dict[str, Any]:
-        """What httpx needs beside the URL."""
-        return {"sni_hostname": self.access.tls_server_name} if self.access.tls_server_name else {}
-
     async def request(
         self, method: str, path: str, what: str, *, within_s: float, params: Mapping[str, Any] | None = None,
         body: Any = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES, harmless: bool = False,
@@ -182,7 +177,7 @@ class Cluster:
         try:
             session = await self.session()
             async with asyncio.timeout(within_s), self._seats:
-                request = session.stream(method, path, params=params, content=content, headers=sent, extensions=self.extensions)
+                request = session.stream(method, path, params=params, content=content, headers=sent)
                 async with request as response:
                     head.append(response)
                     async for part in response.aiter_bytes():

@@ -104,7 +104,7 @@ def tls(access: Access, found: Credential) -> ssl.SSLContext:
 
 
 def _ask_by(context: ssl.SSLContext, name: str) -> None:
-    """The server is asked by that name, whatever its address is: through a proxy, too, where httpx's own option does not reach."""
+    """The server is asked by that name, whatever its address is: httpx's own option does not reach through a proxy."""
     wrap = context.wrap_bio
 
     def named(

@@ -159,7 +159,7 @@ async def _socket(cluster: Cluster, path: str, params: Sequence[tuple[str, str]]
     try:
         async with httpx_ws.aconnect_ws(
             f"{path}?{query}", session, subprotocols=[PROTOCOL], max_message_size_bytes=1 << 20, keepalive_ping_interval_seconds=None,
-            session_class=httpx_ws.AsyncWebSocketSession, extensions=cluster.extensions,
+            session_class=httpx_ws.AsyncWebSocketSession,
         ) as socket:  # fmt: skip
             yield socket
     except ExceptionGroup as group:  # what went wrong here, and what the closing of the line came to

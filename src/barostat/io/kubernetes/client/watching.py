@@ -104,7 +104,7 @@ async def _stream(
         session = await cluster.session()
         # Time-outs of the reads and none around them: that would strike whoever holds an event, between two of them.
         silence = httpx.Timeout(None, connect=CONNECT_S, read=min(SILENT_S, max(0.1, left_s)))
-        request = session.stream("GET", resource.path(namespace), params=params, timeout=silence, extensions=cluster.extensions)
+        request = session.stream("GET", resource.path(namespace), params=params, timeout=silence)
         async with request as response:
             if response.status_code >= 400:
                 body = b""

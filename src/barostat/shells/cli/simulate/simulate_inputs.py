@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from barostat.catalog.cards import Card
     from barostat.judge.experiments.trials import Load
 
+BLOCK_TOKENS = 16
 _FROM = "from="
+_SWITCHES = ("enable_prefix_caching", "enable_chunked_prefill", "async_scheduling", "enforce_eager")
 # Our argument -> vLLM's flag, for what the engine's own resolution has to know.
-SWITCHES = ("enable_prefix_caching", "enable_chunked_prefill", "async_scheduling", "enforce_eager")
-PASSED = {
+_PASSED = {
     "max_num_seqs": "--max-num-seqs",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_model_len": "--max-model-len",
@@ -182,7 +184,7 @@ def _direct(arguments: argparse.Namespace) -> Settings:
         raise InputError(
             "say how many blocks the pool has (num_gpu_blocks in the engine's log), or --model-config and --gpu", "--kv-blocks"
         )
-    block = 16 if arguments.block_size is None else arguments.block_size
+    block = BLOCK_TOKENS if arguments.block_size is None else arguments.block_size
     if block < 1 or any(window < 2 for window in arguments.sliding_window):
         raise InputError("a block has at least 1 token, a window at least 2", "--block-size")
     groups = (KvGroup(block), *(KvGroup(block, window) for window in arguments.sliding_window))
@@ -241,9 +243,7 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     card = card_of(arguments.gpu) if arguments.gpu else None
     if card is None and arguments.kv_blocks is None:
         raise InputError("say --gpu NAME or --kv-blocks N beside --model-config", "--gpu")
-    words = [word for ours, flag in PASSED.items() if (value := getattr(arguments, ours)) is not None for word in (flag, str(value))]
-    switches = {name: getattr(arguments, name) for name in SWITCHES}
-    words += [f"--{'' if on else 'no-'}{name.replace('_', '-')}" for name, on in switches.items() if on is not None]
+    words = words_of(arguments)
     memory = card.memory_bytes[0] / GIB if card is not None else None
     config = resolve(args=["vllm", "serve", *words], env={}, version=version, gpu=card.name if card else None, gpu_memory_gib=memory)
     found = open_model(arguments.model_config)
@@ -264,6 +264,13 @@ def _planned(arguments: argparse.Namespace) -> tuple[Settings, ModelledPace | No
     pace = pace_of_plan(made) if card is not None and arguments.step_time is None and arguments.latency is None else None
     notes = [] if pace is None else [f"steps are reckoned from {pace.source}"]
     return settings, pace, notes
+
+
+def words_of(arguments: argparse.Namespace, besides: Collection[str] = ()) -> list[str]:
+    """The arguments that are given as vLLM's own, without those that are told besides."""
+    given = {name: value for name in (*_PASSED, *_SWITCHES) if name not in besides and (value := getattr(arguments, name)) is not None}
+    words = [word for name, flag in _PASSED.items() if name in given for word in (flag, str(given[name]))]
+    return words + [f"--{'' if given[name] else 'no-'}{name.replace('_', '-')}" for name in _SWITCHES if name in given]
 
 
 def card_of(name: str) -> Card:
@@ -302,5 +309,5 @@ def fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float
         if value is not None and getattr(arguments, name) is None:
             setattr(arguments, name, value)
     if arguments.kv_blocks is None and arguments.gpu is None and capacity.kv_cache_tokens is not None:
-        arguments.kv_blocks = capacity.kv_cache_tokens // (arguments.block_size or 16) + 1
+        arguments.kv_blocks = capacity.kv_cache_tokens // (arguments.block_size or BLOCK_TOKENS) + 1
     return spec.slo.ttft_p99_seconds, spec.slo.itl_p99_seconds

@@ -25,7 +25,7 @@ from barostat.judge.sizing.plan import CapacityPlan, Measured, plan
 from barostat.judge.sizing.planned_twin import pace_of_plan, settings_of_plan
 from barostat.shells.cli.capacity import plan_arguments, plan_inputs
 from barostat.shells.cli.durations import LONGEST_S
-from barostat.shells.cli.simulate.simulate_inputs import PASSED, SWITCHES, engine_of, fill_from_limits, pace_of
+from barostat.shells.cli.simulate.simulate_inputs import engine_of, fill_from_limits, pace_of, words_of
 from barostat.shells.cli.simulate.unused_options import refuse_idle_engine
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.settings import Settings, newer_than_read
@@ -36,10 +36,9 @@ from barostat.twin_server.serving import Serving
 _NAME = "twin"
 _VOCABULARY = 32_000
 _TOKEN_BYTES = 128 * 1024  # of the cache, where no model says: what a model of 8B parameters takes
-# The twin's arguments that plan and vLLM know by another name.
+# The twin's arguments that plan has, too.
 _FOR_PLAN = ("model_config", "gpu", "engine_version", "block_size", "max_num_seqs", "max_num_batched_tokens", "max_model_len",
              "enable_prefix_caching", "async_scheduling", "cpu_kvcache_space_gib")  # fmt: skip
-_FOR_VLLM = {ours: flag for ours, flag in PASSED.items() if ours not in (*_FOR_PLAN, "tensor_parallel_size")}
 _UNKNOWN_IS_FINE = ("host", "port", "uvicorn_log_level", "disable_uvicorn_access_log", "seed", "trust_remote_code", "tokenizer_mode")
 
 
@@ -168,10 +167,7 @@ def _planned(arguments: argparse.Namespace) -> CapacityPlan:
         setattr(asked, name, getattr(arguments, name))
     asked.tp = arguments.tensor_parallel_size
     command = list(arguments.command) or ["vllm", "serve", arguments.model_config]
-    command += [word for ours, flag in _FOR_VLLM.items() if (value := getattr(arguments, ours)) is not None for word in (flag, str(value))]
-    switches = {name: getattr(arguments, name) for name in SWITCHES if name not in _FOR_PLAN}
-    command += [f"--{'' if on else 'no-'}{name.replace('_', '-')}" for name, on in switches.items() if on is not None]
-    asked.command = command
+    asked.command = command + words_of(arguments, (*_FOR_PLAN, "tensor_parallel_size"))
     if arguments.kv_blocks is not None and asked.gpu is None and asked.cpu_kvcache_space_gib is None:
         asked.available_kv_gib = 1.0  # the blocks are given: memory decides nothing
     request = plan_inputs.asked(asked).request

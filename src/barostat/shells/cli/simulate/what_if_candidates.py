@@ -13,25 +13,23 @@ from barostat.judge.experiments.candidates import Candidate, Today, candidate
 from barostat.judge.experiments.lever_words import EDGE, FLEET, OFFLOADING, Asked, asked_in
 from barostat.judge.experiments.pool_change import SIZING, Sizing
 from barostat.shells.cli.simulate.simulate import add_engine_arguments
-from barostat.shells.cli.simulate.simulate_inputs import Engine, engine_of
+from barostat.shells.cli.simulate.simulate_inputs import BLOCK_TOKENS, Engine, engine_of
 
 _BESIDES = (*EDGE, *FLEET, OFFLOADING)
-_BLOCK_TOKENS = 16
 _NOT_PLANNED = Sizing(lacks="the model's shape (--model-config) and the card (--gpu)")
 
 
 def candidate_of(arguments: argparse.Namespace, words: str, sizing: Sizing = _NOT_PLANNED, replicas: int = 1) -> tuple[Candidate, Engine]:
     """The candidate, and the engine as the arguments alone have it with what of the words is an argument.
-    Blocks of another size take the same memory.
 
-    `sizing`, `replicas`: of an engine that was looked at.
+    Blocks of another size take the same memory. `sizing`, `replicas`: of an engine that was looked at.
     Errors: InputError naming what is not known, has no such value, or cannot be reckoned.
     """
     own, besides = _divided(arguments, words)
     changed = with_values(arguments, own, words)
     names = [one.name for one in own]
     if "block-size" in names and "kv-blocks" not in names and arguments.kv_blocks is not None:
-        changed.kv_blocks = (arguments.kv_blocks - 1) * (arguments.block_size or _BLOCK_TOKENS) // changed.block_size + 1
+        changed.kv_blocks = (arguments.kv_blocks - 1) * (arguments.block_size or BLOCK_TOKENS) // changed.block_size + 1
     engine = engine_of(changed)
     return candidate(words, besides, Today(engine.settings, sizing, replicas)), engine
 
