@@ -23,3 +23,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What Tab offers in a notebook: what can be asked for, whether it is loaded or not."""
+    return __all__

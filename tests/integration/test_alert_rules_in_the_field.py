@@ -149,6 +149,37 @@ def test_engines_of_two_clusters_may_have_one_address(tmp_path: Path) -> None:
     assert "BarostatEngineDown" in firing_at(tmp_path, Play("clusters", series, TERMS), seconds)
 
 
+def test_two_workloads_of_one_model_are_held_each_to_its_own_promise(tmp_path: Path) -> None:
+    """Chat and batch serve one model in one namespace; batch is promised less, and is as slow as that allows."""
+    seconds = 3600.0
+    batch = {**POD, "pod": "batch-0", "instance": "10.0.0.8:8000"}
+    series = engine("healthy-busy", seconds, **POD) | engine("kv-preemption-thrash", seconds, **batch)
+    chat = Terms({"pod": "~vllm-.*"}, promised=Promised(ttft_s=2.0), workload="chat")
+    other = Terms({"pod": "~batch-.*"}, promised=Promised(ttft_s=2.0), workload="batch")
+    for one, beside in ((chat, other), (other, chat)):
+        said = firing_after(tmp_path, Play("both", series, one, (beside,)), ["none of them"], seconds, by="alertname, workload")
+        burning = {workload for name, workload in _told(said) if name.startswith("BarostatSlo")}
+        assert burning == {"batch"}
+
+
+def test_a_cluster_that_burns_its_budget_is_named(tmp_path: Path) -> None:
+    seconds = 3600.0
+    series: Series = {}
+    for cluster, name in (("a", "healthy-busy"), ("b", "kv-preemption-thrash")):
+        series |= engine(name, seconds, **{**POD, "cluster": cluster})
+    said = firing_after(
+        tmp_path, Play("clusters", series, Terms(promised=Promised(ttft_s=2.0))), ["none of them"], seconds, by="alertname, cluster"
+    )
+    assert {cluster for name, cluster in _told(said, "cluster") if name.startswith("BarostatSlo")} == {"b"}
+
+
+def _told(said: str, label: str = "workload") -> list[tuple[str, str]]:
+    """Each alert that promtool tells of, with that label."""
+    found = re.findall(r"\{(alertname=[^}]*)\}", said.partition("got:")[2])
+    pairs = [dict(re.findall(r'(\w+)="([^"]*)"', one)) for one in found]
+    return [(one["alertname"], one.get(label, "")) for one in pairs]
+
+
 def test_scaled_to_zero_is_silence_where_kubernetes_says_so(tmp_path: Path) -> None:
     seconds = 3600.0
     terms = replace(TERMS, labels={"model_name": "m", "namespace": "inference"}, target="deploy/vllm -n inference")

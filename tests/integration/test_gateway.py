@@ -156,6 +156,22 @@ def test_draining_finishes_what_is_under_way(engine: TwinEngine, tmp_path: Path)
         assert gateway.process.wait(timeout=15) == 0
 
 
+def test_draining_waits_for_a_body_that_is_on_its_way(engine: TwinEngine, tmp_path: Path) -> None:
+    with GatewayProcess(tmp_path, SPEC, engine.url) as gateway:
+        place = httpx.URL(gateway.url)
+        body = json.dumps({"model": "tiny", "prompt": "x", "max_tokens": 5}).encode()
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+        with socket.create_connection((place.host, place.port or 80)) as slow:
+            slow.sendall(head + body[:9])
+            time.sleep(0.3)
+            gateway.process.send_signal(signal.SIGTERM)
+            time.sleep(4.0)  # past the time in which connections are taken
+            slow.sendall(body[9:])
+            slow.settimeout(5)
+            assert slow.recv(4096).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert gateway.process.wait(10) == 0
+
+
 def test_draining_ends_a_stream_that_takes_too_long_with_a_final_event(engine: TwinEngine, tmp_path: Path) -> None:
     with GatewayProcess(tmp_path, "slo: {ttftP99Seconds: 9}", engine.url, options=("--drain-timeout", "1")) as gateway:
         document = {"model": "tiny", "messages": [{"role": "user", "content": "x"}], "max_tokens": 4000, "ignore_eos": True, "stream": True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from barostat.catalog.models import find_model, model_names, without_format
+from barostat.catalog.models import find_model, shape_names, without_format
 from barostat.kv.architecture import State
 from barostat.kv.read_architecture import read_architecture
 
@@ -65,7 +65,7 @@ def cases(seed: int, flags_each: int = 1, hybrid_flags_each: int = 3) -> list[Ca
     """Cases in alphabetical order; hybrids more often, with prefix caching on and off."""
     made: list[Case] = []
     seen: set[str] = set()
-    for name in model_names():
+    for name in shape_names():
         found = find_model(name)
         assert found is not None
         config = decoder_of(without_format(found.config))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from barostat.catalog.vllm_arguments import REMOVED, removed
 from barostat.catalog.vllm_flags import FLAGS, OTHER_SWITCHES, canonical_name, known_flag
 from barostat.core.version import parse_version
 from barostat.engines.vllm.command_line.config import resolve
@@ -20,10 +21,10 @@ VERSION = "0.32.0"
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not (ROOT / ".vllm" / "READY").exists(), reason="make vllm has not been run")]
 
 VALUES: dict[str, list[str] | None] = {
-    "max_num_seqs": ["4", "256"],
-    "max_model_len": ["4k", "2K", "auto", "-1", "4096", "1.5k"],
+    "max_num_seqs": ["4", "256", "+8"],
+    "max_model_len": ["4k", "2K", "auto", "-1", "4096", "1.5k", "32_768"],
     "max_num_batched_tokens": ["2k", "8192"],
-    "gpu_memory_utilization": ["0.9", ".5"],
+    "gpu_memory_utilization": ["0.9", ".5", "0.9_5"],
     "tensor_parallel_size": ["2"],
     "kv_cache_dtype": ["fp8", "auto"],
     "watermark": ["0.02"],
@@ -93,6 +94,7 @@ def test_the_catalogue_knows_what_the_parser_of_vllm_has() -> None:
     (names,) = _ask("names")
     real = {dest: (options, switch) for dest, options, switch in names if options}
     version = parse_version(VERSION)
+    assert version is not None
     for name, flag in FLAGS.items():
         assert (known_flag(name, version) == "present") == (name in real), name
         if name in real:
@@ -101,6 +103,7 @@ def test_the_catalogue_knows_what_the_parser_of_vllm_has() -> None:
         for option in options:
             if not option.startswith("--no-"):
                 assert canonical_name(option) == name, option
+    assert not {name for name in REMOVED if removed(name, version) is not None and name in real}
     switches = {name for name, (_, switch) in real.items() if switch and name != "help"}
     assert {name for name in OTHER_SWITCHES if name in real} <= switches
     assert not {name for name in switches if name not in FLAGS and name not in OTHER_SWITCHES}

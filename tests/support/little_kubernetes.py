@@ -23,10 +23,13 @@ Object = dict[str, Any]
 
 
 class LittleKubernetes:
-    """One namespace with one Deployment, `vllm`, behind one Service. `start_s`: an engine's start; `drain_s`: its requests' length."""
+    """One namespace with one Deployment, `vllm`, behind one Service.
+
+    `start_s`: an engine's start; `drain_s`: its requests' length; `end_s`: from a pod's deletion to its end.
+    """
 
     def __init__(self, replicas: int, gpus: int, *, start_s: float = 4.0, drain_s: float = 3.0) -> None:
-        self.gpus, self.floor, self.start_s, self.drain_s = gpus, replicas, start_s, drain_s
+        self.gpus, self.floor, self.start_s, self.drain_s, self.end_s = gpus, replicas, start_s, drain_s, 2 * LAG_S
         self.objects: dict[tuple[str, str], Object] = {}
         self.broken: list[str] = []
         self._version = 100
@@ -78,7 +81,7 @@ class LittleKubernetes:
                 self.broken.append(f"L9: {name} is deleted in rotation, or with requests in it")
             item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             self.touch(item)
-            asyncio.get_running_loop().call_later(2 * LAG_S, self._gone, item)
+            asyncio.get_running_loop().call_later(self.end_s if "nodeName" in item["spec"] else 2 * LAG_S, self._gone, item)
 
     def evicted(self, pod: Object) -> Object:
         """What is left of one like that pod, and of the same owner, that the kubelet has ended: it stays on the list."""

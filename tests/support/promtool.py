@@ -30,11 +30,12 @@ def needed() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """Series under rules of these terms; `name` is for a person."""
+    """Series under rules of these terms; `name` is for a person. `beside`: terms of other workloads, whose rules are loaded too."""
 
     name: str
     series: Series
     terms: Terms
+    beside: tuple[Terms, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -48,7 +49,9 @@ def firing_after(folder: Path, play: Play, expected: Sequence[str], at_s: float,
     Asked of ALERTS, which Prometheus writes itself: every alert that was firing at some look since then. `by`: its labels that are told.
     """
     rules, test = folder / "rules.yaml", folder / "test.yaml"
-    rules.write_text(yaml.safe_dump({"groups": list(rules_of(play.terms).groups)}, sort_keys=False))
+    rules.write_text(
+        yaml.safe_dump({"groups": [group for terms in (play.terms, *play.beside) for group in rules_of(terms).groups]}, sort_keys=False)
+    )
     fired = f'count by ({by}) (count_over_time(ALERTS{{alertstate="firing"}}[{at_s + 60 - since_s:g}s])) > bool 0'
     document = {
         "rule_files": [str(rules)],

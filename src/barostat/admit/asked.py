@@ -16,7 +16,8 @@ class AskedRequest:
 
     `tenant`: by its key, "" where tenants are not told apart. `route`: of a short list (`chat`, `completions`, `responses`, `messages`).
     `input_tokens`: the prompt, or all prompts of a list; `counted_as` says how it is known.
-    `output_limit`: the stated max_tokens (or max_completion_tokens, max_output_tokens) of one sequence, None where it states none.
+    `output_limit`: the stated max_tokens (or max_completion_tokens, max_output_tokens) of one sequence, None where it states none; 0 where
+    nothing decodes (embeddings).
     `least_output_tokens`: its min_tokens. `prompts`: of a prompt list. `sequences`: what decodes at once: prompts x max(n, best_of).
     `priority`: as the engine has it, lower is more important. `prefix_key`: equal for requests that begin alike (0: unknown), for affinity.
     `class_key`: what else tells lengths apart (a model alias, thinking on or off, a tool call), of few values, "" for none.
@@ -36,3 +37,8 @@ class AskedRequest:
     priority: int = 0
     prefix_key: int = 0
     not_on: tuple[str, ...] = ()
+
+    @property
+    def decodes(self) -> bool:
+        """Tokens are made of it, and held until the last one."""
+        return self.output_limit != 0

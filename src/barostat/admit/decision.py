@@ -58,5 +58,10 @@ class Refused(NamedTuple):
     retry_after_s: float | None = None
     reservation: int = 0
 
+    @property
+    def sentence(self) -> str:
+        """The message, for a person."""
+        return f"{self.message[:1].upper()}{self.message[1:]}."
+
 
 Decision = Admitted | Queued | CountFirst | Refused

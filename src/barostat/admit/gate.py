@@ -70,10 +70,20 @@ def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
     """What becomes of those that wait: whose deadline has passed is refused, who fits now is admitted, in turn."""
     if not ledger.queued:
         return []
-    found: list[Admitted | Refused] = [*expired(ledger, at)]
+    found: list[Admitted | Refused] = [*expired(ledger, rules, at)]
     if ledger.queued:
         found += next_admitted(ledger, rules, at)
     return found
+
+
+def adopted(ledger: Ledger, rules: Rules, at: float) -> None:
+    """The rules are these from now on, for what waits, too: what each may come to, and how many of a tenant's may run."""
+    longest = _longest(ledger, rules)
+    for tenant in ledger.tenants:
+        ledger.tenant(tenant, rules, at)
+    for one in ledger.reservations.values():
+        if one.waits:
+            one.output_cap, one.capped, one.cap = output_in_force(one.request, rules, longest)
 
 
 def next_due_at(ledger: Ledger, at: float) -> float | None:
@@ -197,7 +207,10 @@ def _reservation(request: AskedRequest, tenant: TenantLedger, ledger: Ledger, ru
     ledger.last_number += 1
     copies = 1 if ledger.shares_prefixes else max(1, request.sequences // request.prompts)
     charge = request.input_tokens + request.sequences * expected
-    one = Reservation(ledger.last_number, request, tenant, lengths, request.input_tokens * copies, most, charge)
+    prompt_tokens = request.input_tokens * copies
+    if not request.decodes and request.prompts > 1:  # each is gone once it is computed, and the next ones take its place
+        prompt_tokens = min(prompt_tokens, max(-(-request.input_tokens // request.prompts), largest_pool_tokens(ledger, rules) // 2))
+    one = Reservation(ledger.last_number, request, tenant, lengths, prompt_tokens, most, charge)
     one.output_cap, one.capped = output_cap, capped
     return one
 

@@ -145,6 +145,8 @@ class ReplicaLedger:
         if self.most_tokens + self.most(one) <= budget:
             return True
         one.row = one.lengths.remaining(0, one.cap)
+        if not self.live and not self.foreign_tokens and one.prompt_tokens <= budget:
+            return True  # alone: it takes nobody's room, and with more room than all of it will never come
         if at - self.looked_at < _LOOK_MOST_S and self._within(one, z, budget * _CLEAR):
             return True
         self.look(at)

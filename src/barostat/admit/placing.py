@@ -1,4 +1,4 @@
-"""Which replica a request fits on: where prompts that begin alike went, if there is room, else where most is free."""
+"""Which replica a request fits on: where prompts that begin alike went, if there is room and not too much to do, else the freest."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
 
 _TRIED = 2
+_NEAR_AHEAD = 32
+"""So many more requests than the emptiest may run where prompts that begin alike went: what they share is computed sooner than a step of
+all of them is made, and past that the others stand idle beside one that is slow."""
 _CLAIMED_RATIO = 0.5
 
 
@@ -21,10 +24,11 @@ def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaL
             continue
         if len(replica.live) >= min(replica.pool.slots, rules.max_running or replica.pool.slots):
             continue
-        load = -1.0 if name == near else (replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens
-        ranked.append((load, name, replica))
+        ranked.append(((replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens, name, replica))
     if len(ranked) > 1:
         ranked.sort()
+        if near is not None:
+            _near_first(ranked, near)
     for _, _, replica in ranked[:_TRIED]:
         budget = replica.budget(rules.kv_token_budget)
         if replica is ledger.claimed and one is not ledger.blocked:
@@ -32,6 +36,15 @@ def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaL
         if replica.fits(one, z, budget, at):
             return replica
     return None
+
+
+def _near_first(ranked: list[tuple[float, str, ReplicaLedger]], near: str) -> None:
+    """The replica near to the request is tried first, if it is among these and not too far ahead of them."""
+    for place, (_, name, replica) in enumerate(ranked):
+        if name == near:
+            if place and len(replica.live) <= min(len(other.live) for _, _, other in ranked) + _NEAR_AHEAD:
+                ranked.insert(0, ranked.pop(place))
+            return
 
 
 def claim(one: Reservation, ledger: Ledger) -> None:

@@ -12,7 +12,7 @@ def refused_at_sight(request: AskedRequest, rules: Rules, longest_tokens: int | 
 
     An input is refused for its length only where it is known exactly; a bound or an estimate near or above a limit is to be counted first.
     """
-    if request.sequences > rules.max_sequences:
+    if request.sequences > rules.max_sequences and request.decodes:
         return Refused(400, "too-many-sequences", f"{request.sequences} sequences are asked for at once; at most {rules.max_sequences} are")
     if request.output_limit is None:
         if rules.refuse_no_output:
@@ -24,7 +24,7 @@ def refused_at_sight(request: AskedRequest, rules: Rules, longest_tokens: int | 
     each = -(-request.input_tokens // request.prompts)
     limit = rules.max_input_tokens
     if longest_tokens is not None:
-        room = longest_tokens - max(1, request.least_output_tokens)
+        room = longest_tokens - max(int(request.decodes), request.least_output_tokens)
         limit = room if limit is None else min(limit, room)
     if limit is None:
         return None

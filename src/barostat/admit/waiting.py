@@ -108,7 +108,7 @@ def leave(one: Reservation, ledger: Ledger) -> None:
         ledger.deadlines.clear()
 
 
-def expired(ledger: Ledger, at: float) -> list[Refused]:
+def expired(ledger: Ledger, rules: Rules, at: float) -> list[Refused]:
     """Those whose deadline has passed, refused: they wait no more and are forgotten."""
     found: list[Refused] = []
     deadlines = ledger.deadlines
@@ -120,7 +120,7 @@ def expired(ledger: Ledger, at: float) -> list[Refused]:
         leave(one, ledger)
         del ledger.reservations[number]
         one.tenant.spend(-one.charge)
-        retry_s = max(_RETRY_AT_A_GUESS_S, wait_s(one, ledger) or 0.0)
+        retry_s = _promise_s(ledger, rules, at, wait_s(one, ledger))
         found.append(Refused(503, "deadline-passed", "no room came free in the time that it may wait", retry_s, number))
     return found
 

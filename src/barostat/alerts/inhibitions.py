@@ -9,12 +9,12 @@ from barostat.alerts.alert import Alert
 
 
 def inhibit_rules(among: Sequence[Alert]) -> list[dict[str, Any]]:
-    """One rule per alert that hides others, within one workload."""
+    """One rule per alert that hides others, within one workload of one cluster; a label that neither alert has is the same on both."""
     return [
         {
             "source_matchers": [f'alertname="{alert.name}"'],
             "target_matchers": [f'alertname=~"{"|".join(hidden_by(alert, among))}"'],
-            "equal": ["workload"],
+            "equal": ["cluster", "workload"],
         }
         for alert in among
         if alert.hides

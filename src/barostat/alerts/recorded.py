@@ -1,7 +1,8 @@
 """The recording rules: one name per quantity, the same whatever the version calls it. Alerts and dashboards read these and nothing else.
 
     replica:...    per scraped server: engines of one server are summed, every other label stays
-    model:...      over all replicas of a model: job, namespace and model_name stay
+    model:...      over all replicas of a model: cluster, job, namespace and model_name stay; the workload of the rules is added, as two may
+                   have replicas of one model, and other promises
 
 Shares are 0..1, times are seconds. A quantity that a version does not have is missing, never 0.
 """
@@ -49,7 +50,7 @@ SHARES = (0.5, 0.99)
 SLOW = "model:vllm_slow:ratio_"
 COUNTED = "model:vllm_slow_of:increase1h"
 BURN_WINDOWS_S: Mapping[str, float] = {"5m": 300.0, "30m": 1800.0, "1h": 3600.0, "6h": 21600.0}
-MODEL = "job,namespace,model_name"
+MODEL = ("cluster", "job", "namespace", "model_name")
 """What stays of a fleet's labels: those that are not there stay away."""
 
 
@@ -127,10 +128,16 @@ def slow_shares(terms: Terms) -> list[Recorded]:
     """Of each promised latency the share of what was slower, over every burn window; none where nothing was promised."""
     found = []
     for slo, candidates, bound in promised_bounds(terms):
+        labels = {"slo": slo, **of_workload(terms)}
         for window, seconds in BURN_WINDOWS_S.items():
-            found.append(Recorded(f"{SLOW}{window}", _slower(candidates, terms, bound, seconds), {"slo": slo}))
-        found.append(Recorded(COUNTED, _counted(candidates, terms), {"slo": slo}))
+            found.append(Recorded(f"{SLOW}{window}", _slower(candidates, terms, bound, seconds), labels))
+        found.append(Recorded(COUNTED, _counted(candidates, terms), labels))
     return found
+
+
+def of_workload(terms: Terms) -> dict[str, str]:
+    """The label by which what is recorded of a model is these rules' own; none where no workload is named."""
+    return {"workload": terms.workload} if terms.workload else {}
 
 
 def promised_bounds(terms: Terms) -> list[tuple[str, tuple[str, ...], float]]:
@@ -148,9 +155,10 @@ def _slower(candidates: tuple[str, ...], terms: Terms, bound: float, seconds: fl
     """The share above a bucket's bound over a window. Each replica counts by the name that it has: a model may run in two versions."""
     within = either(candidates, terms, lambda name: rate(f"{name}_bucket", terms, seconds, le=bucket_label(bound)))
     counted = either(candidates, terms, lambda name: rate(f"{name}_count", terms, seconds))
-    return f"1 - sum by ({MODEL}) ({within}) / sum by ({MODEL}) ({counted})"
+    by = f"sum by ({','.join(MODEL)})"
+    return f"1 - {by} ({within}) / {by} ({counted})"
 
 
 def _counted(candidates: tuple[str, ...], terms: Terms) -> str:
     window = f"{terms.matchers()}[{terms.span(12 * WINDOW_S)}]"
-    return f"sum by ({MODEL}) ({either(candidates, terms, lambda name: f'increase({name}_count{window})')})"
+    return f"sum by ({','.join(MODEL)}) ({either(candidates, terms, lambda name: f'increase({name}_count{window})')})"

@@ -273,6 +273,7 @@ _ALL: list[SignalKind] = [
         log_shm_too_small="/dev/shm is too small",
         log_port_in_use="the port is taken",
         log_broken_install="the image does not fit its node or itself: driver, CUDA, libraries, packages",
+        log_storage_refused="a directory is full, read-only or not permitted",
         log_collective_timeout="a collective (NCCL, RCCL) did not return, or ranks could not connect",
         log_rpc_timeout="the core waited in vain for a worker",
         log_gpu_fault="the card failed: uncorrectable ECC, lost from the bus, fabric not initialised",

@@ -1,11 +1,65 @@
-"""Names of vLLM's other arguments that take a value: what tells a misspelled argument from one that is merely not in FLAGS.
+"""vLLM's arguments that are not in FLAGS: their names, which tell a misspelled argument from one that is merely not there, and which of
+them are gone.
 
 Source: the argument parser of the published wheel 0.32.0 (`make_arg_parser`), and names that older releases had.
 """
 
 from __future__ import annotations
 
-from barostat.catalog.vllm_flags import FLAGS, OTHER_LISTS, OTHER_SWITCHES
+from dataclasses import dataclass
+
+from barostat.catalog.vllm_flags import FLAGS, OTHER_LISTS, OTHER_SWITCHES, known_flag, option_of
+from barostat.core.version import EngineVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """An argument that was there once. `gone`: the first version without it; `instead`: what replaced it, empty where nothing did."""
+
+    gone: str
+    instead: str = ""
+
+
+_OLD_SPECULATION = Removed("0.8.3", "--speculative-config")
+_UNREPLACED = Removed("0.10.0")
+_GUIDED = Removed("0.12.0", "--structured-outputs-config")
+_EPLB = Removed("0.12.0", "--eplb-config")
+
+REMOVED: dict[str, Removed] = {
+    **dict.fromkeys(
+        ("disable_logprobs_during_spec_decoding", "ngram_prompt_lookup_max", "ngram_prompt_lookup_min", "num_speculative_tokens",
+         "spec_decoding_acceptance_method", "speculative_disable_by_batch_size", "speculative_disable_mqa_scorer",
+         "speculative_draft_tensor_parallel_size", "speculative_max_model_len", "speculative_model", "speculative_model_quantization",
+         "typical_acceptance_sampler_posterior_threshold"), _OLD_SPECULATION),
+    **dict.fromkeys(("max_prompt_adapter_token", "max_prompt_adapters", "prompt_adapters"), _UNREPLACED),
+    **dict.fromkeys(("tokenizer_pool_extra_config", "tokenizer_pool_size", "tokenizer_pool_type"), _UNREPLACED),
+    **dict.fromkeys(
+        ("guided_decoding_backend", "guided_decoding_disable_additional_properties", "guided_decoding_disable_any_whitespace",
+         "guided_decoding_disable_fallback"), _GUIDED),
+    **dict.fromkeys(("eplb_log_balancedness", "eplb_step_interval", "eplb_window_size", "num_redundant_experts"), _EPLB),
+    "device": Removed("0.10.0"),
+    "disable_async_output_proc": Removed("0.11.0"),
+    "disable_frontend_multiprocessing": Removed("0.10.0"),
+    "disable_log_requests": Removed("0.17.0", "--no-enable-log-requests"),
+    "disable_mm_preprocessor_cache": Removed("0.13.0", "--mm-processor-cache-gb 0"),
+    "enable_lora_bias": Removed("0.11.1"),
+    "enable_multimodal_encoder_data_parallel": Removed("0.13.0", "--mm-encoder-tp-mode data"),
+    "enable_prompt_adapter": Removed("0.10.2"),
+    "enable_reasoning": Removed("0.10.0", "--reasoning-parser alone"),
+    "logits_processor_pattern": Removed("0.17.0"),
+    "long_lora_scaling_factors": Removed("0.10.0"),
+    "lora_extra_vocab_size": Removed("0.12.0"),
+    "multi_step_stream_outputs": Removed("0.10.1"),
+    "num_lookahead_slots": Removed("0.12.0"),
+    "override_neuron_config": Removed("0.10.2"),
+    "override_pooler_config": Removed("0.12.0", "--pooler-config"),
+    "qlora_adapter_name_or_path": Removed("0.10.0"),
+    "rope_scaling": Removed("0.11.1", "--hf-overrides"),
+    "rope_theta": Removed("0.11.1", "--hf-overrides"),
+    "task": Removed("0.13.0", "--runner (with --convert)"),
+}  # fmt: skip
+"""What is gone of those, and when. Source: `add_cli_args` and `make_arg_parser` of the source archives 0.7.3 to 0.20.0 (every minor but
+0.15), of the wheel 0.32.0."""
 
 _OTHER_VALUED: frozenset[str] = frozenset(
     """
@@ -49,4 +103,32 @@ _OTHER_VALUED: frozenset[str] = frozenset(
 
 def argument_names() -> frozenset[str]:
     """Every name with underscores that some version of vLLM takes, as far as we have read."""
-    return _OTHER_VALUED | OTHER_LISTS | OTHER_SWITCHES | frozenset(FLAGS)
+    return _OTHER_VALUED | OTHER_LISTS | OTHER_SWITCHES | frozenset(FLAGS) | frozenset(REMOVED)
+
+
+def removed(name: str, version: EngineVersion) -> Removed | None:
+    """What became of an argument that this version has no more; None for one that it has, that FLAGS has, or that we do not have."""
+    found = REMOVED.get(name)
+    return found if found is not None and version.at_least(found.gone) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """An argument that a version does not have: it came `since` then or is `gone` since then, one of the two; and what replaced it."""
+
+    option: str
+    since: str
+    gone: str
+    instead: str
+
+
+def lacking(name: str, version: EngineVersion) -> Lacking | None:
+    """Why the version refuses the argument, by its name with underscores; None for one that it has, or that is on neither list."""
+    flag = FLAGS.get(name)
+    if flag is None:
+        found = removed(name, version)
+        return Lacking(option_of(name), "", found.gone, found.instead) if found is not None else None
+    if known_flag(name, version) != "absent":
+        return None
+    ended = flag.gone if flag.gone and version.at_least(flag.gone) else ""
+    return Lacking(flag.option, "" if ended else flag.since, ended, flag.instead)

@@ -22,6 +22,11 @@ NEWEST_READ = (0, 33)
 """The newest minor whose flags, defaults and metric names are known."""
 
 
+def option_of(name: str) -> str:
+    """A name with underscores as one writes it: `--max-num-seqs`."""
+    return "--" + name.replace("_", "-")
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """One argument by vLLM's own name with underscores.
@@ -43,7 +48,7 @@ class Flag:
     @property
     def option(self) -> str:
         """As one writes it: `--max-num-seqs`."""
-        return "--" + self.name.replace("_", "-")
+        return option_of(self.name)
 
 
 _FLAGS: tuple[Flag, ...] = (

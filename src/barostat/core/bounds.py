@@ -21,6 +21,11 @@ ENGINES = Bound("a page of metrics", 256, "engines", "the others are left out, a
 LABEL_CHARS = Bound("one series' labels", 4_096, "characters", "the series is left out, and counted among the lines that cannot be read")
 SCRAPES = Bound("a replica's recording", 10_000, "scrapes", "the others are left out, and said")
 REPLICAS = Bound("a bundle", 500, "replicas", "the others are left out, and said")
+BUNDLE_VALUES = Bound(
+    "the JSON documents of a bundle", 5_000_000, "commas, colons, brackets and quotes", "the others are left out, and said"
+)
+BUNDLE_OBJECTS = Bound("a bundle's list of a kind of objects", 20_000, "objects", "the others are left out, and said")
+GPU_BYTES = Bound("what a tool says of the cards", 2 << 20, "bytes", "left out, and said")
 YAML_NODES = Bound("a YAML document of ours or a kubeconfig", 100_000, "values, aliases spelled out", "refused")
 YAML_DEPTH = Bound("a YAML document of ours or a kubeconfig", 100, "levels", "refused")
 MANIFEST_NODES = Bound("a file of manifests", 200_000, "values, aliases spelled out", "the documents before it are judged, and it is said")
@@ -44,7 +49,8 @@ PIPELINED = Bound(
 CLIENTS = Bound("the twin", 4_096, "connections at once", "answered with 503")
 
 BOUNDS: tuple[Bound, ...] = (
-    SERIES, PAGE_BYTES, ENGINES, LABEL_CHARS, SCRAPES, REPLICAS, YAML_NODES, YAML_DEPTH, MANIFEST_NODES, CREDENTIAL_BYTES, WHOLE_FILE_BYTES,
+    SERIES, PAGE_BYTES, ENGINES, LABEL_CHARS, SCRAPES, REPLICAS, BUNDLE_VALUES, BUNDLE_OBJECTS, GPU_BYTES,
+    YAML_NODES, YAML_DEPTH, MANIFEST_NODES, CREDENTIAL_BYTES, WHOLE_FILE_BYTES,
     LISTED, LISTED_BYTES, ANSWER_VALUES, EVENT_BYTES,
     REQUEST_BYTES, REQUESTS_BYTES, REQUEST_ITEMS, REQUEST_CONTAINERS, REQUEST_HEAD_BYTES,
     REQUEST_PROMPTS, REQUEST_SEQUENCES, SEQUENCES, PIPELINED, CLIENTS,

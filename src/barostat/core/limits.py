@@ -14,6 +14,8 @@ API_VERSION = "barostat.dev/v1alpha1"
 KIND = "ServingLimits"
 
 FailurePolicy = Literal["open", "closed"]
+FAILURE_POLICIES = ("maxInputTokens", "kvTokenBudget")
+"""The limits whose state can be missing, so that it has to be said what happens then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,10 @@ def contradictions(limits: ServingLimits) -> list[tuple[str, str]]:
     edge = spec.edge.kv_token_budget
     if edge is not None and capacity.kv_cache_tokens is not None and edge > capacity.kv_cache_tokens:
         found.append(("spec.edge.kvTokenBudget", f"is above the pool of {capacity.kv_cache_tokens} tokens"))
+    for name in spec.edge.failure_policy:
+        if name.rpartition(".")[2] not in FAILURE_POLICIES:
+            known = ", ".join(FAILURE_POLICIES)
+            found.append((f"spec.edge.failurePolicy.{name}", f"is no limit whose state can be missing; these are: {known}"))
     shares = [tenant.share for tenant in spec.tenants if tenant.share is not None]
     if sum(shares) > 1.0 + 1e-9:
         found.append(("spec.tenants", f"the shares add up to {sum(shares):.2f}, more than 1"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,12 +28,27 @@ class AccessLog:
 
     def __init__(self, path: str) -> None:
         """`path`: a file to append to, "-" for standard error. Errors: InputError where it cannot be written."""
-        try:
-            self._file = 2 if path == "-" else os.open(Path(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o640)
-        except OSError as error:
-            raise InputError(error.strerror or str(error), path) from None
+        self._path = path
+        self._file = self._opened()
         self._lines: list[_Ended] = []
         self.dropped = 0
+
+    def _opened(self) -> int:
+        try:
+            return 2 if self._path == "-" else os.open(Path(self._path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o640)
+        except OSError as error:
+            raise InputError(error.strerror or str(error), self._path) from None
+
+    def reopen(self) -> None:
+        """Lines stand in the file of that name from now on: the one before may have been moved away. It is kept where there is no other."""
+        self.flush()
+        try:
+            before, self._file = self._file, self._opened()
+        except InputError as error:
+            print(f"barostat gateway: {error}; the access log before is written on", file=sys.stderr, flush=True)
+            return
+        if before > 2:
+            os.close(before)
 
     def note(self, exchange: Exchange, usage: Usage) -> None:
         """The exchange has ended."""

@@ -93,8 +93,7 @@ class ClientConnection(asyncio.Protocol):
             return
         if self.state == "idle":
             self._in("head", self.gateway.bounds.head_s)
-        if self.state == "head":
-            self.head_bytes += len(data)
+        self.head_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -106,12 +105,16 @@ class ClientConnection(asyncio.Protocol):
             self.refuse(*cause.answer)
         except httptools.HttpParserError as error:
             self.refuse(400, "bad-request", f"The request is not valid HTTP/1.1: {str(error)[:100]}.")
-        if self.state == "head" and self.head_bytes > self.gateway.bounds.head_bytes:
-            self.refuse(431, "head-too-large", "The request's head is too large.")
+        if self.head_bytes > self.gateway.bounds.head_bytes and self.state != "idle":
+            self.refuse(431, "head-too-large", f"The request's {'head is' if self.state == 'head' else 'trailers are'} too large.")
 
     def _not_upgraded(self, rest: bytes) -> None:
-        """An upgrade is not made, as a server may choose; what follows is the next request."""
-        self.parser = httptools.HttpRequestParser(self)
+        """An upgrade is not made, as a server may choose; this request's body follows, if it has one, or the next request."""
+        parser = self.parser = httptools.HttpRequestParser(self)
+        head = self.head
+        if head.has_body and self.state == "body" and not self.closing:
+            parser.feed_data(head.framing)
+            self.head = head
         if rest:
             self.data_received(rest)
 
@@ -175,15 +178,16 @@ class ClientConnection(asyncio.Protocol):
         head, parser, bounds = self.head, self.parser, self.gateway.bounds
         head.method = parser.get_method()
         head.http_1_0 = parser.get_http_version() == "1.0"
-        head.persistent = parser.should_keep_alive()
+        head.persistent = not head.http_1_0 and parser.should_keep_alive()  # what passes back does not tell an old client that it is kept
         if head.fields > bounds.headers or sum(map(len, head.lines)) > bounds.head_bytes or len(head.target) > bounds.head_bytes:
             raise _Refuse(431, "head-too-large", "The request's head is too large.")
         if (wrong := head.wrong()) is not None:
             raise _Refuse(*wrong)
         if head.length > bounds.body_bytes:
             raise _Refuse(413, "body-too-large", f"The request body is larger than {bounds.body_bytes} bytes.")
-        if head.expects_100 and (head.length > 0 or head.chunked) and self.current is None:
+        if head.expects_100 and head.has_body and self.current is None:
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.head_bytes = 0  # from here on of what is no body: trailers are kept by the parser until they end
         self._in("body", bounds.body_s)
 
     def on_body(self, data: bytes) -> None:
@@ -191,6 +195,7 @@ class ClientConnection(asyncio.Protocol):
         gateway = self.gateway
         self.body_bytes += len(data)
         gateway.buffered_bytes += len(data)
+        self.head_bytes = 0
         if self.body_bytes > gateway.bounds.body_bytes:
             raise _Refuse(413, "body-too-large", f"The request body is larger than {gateway.bounds.body_bytes} bytes.")
         if gateway.buffered_bytes > gateway.bounds.buffered_bytes:
@@ -199,7 +204,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The request is whole: its turn comes when those before it are answered."""
-        if self.closing:
+        if self.closing or (self.head.upgrade and self.head.has_body and self.parser.should_upgrade()):  # its body is still to come
             return
         pieces = self.body
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -215,6 +220,11 @@ class ClientConnection(asyncio.Protocol):
             if len(self.pipeline) > self.gateway.bounds.pipelined:
                 raise _Refuse(400, "too-many-pipelined", "Too many requests were sent without waiting for an answer.")
             self.transport.pause_reading()
+
+    @property
+    def is_receiving(self) -> bool:
+        """A part of a request has come, and the rest of it is awaited."""
+        return self.state != "idle" and not self.closing
 
     @property
     def is_sending(self) -> bool:

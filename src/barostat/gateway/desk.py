@@ -18,7 +18,7 @@ from barostat.admit.ledger import Ledger
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.request_limits import output_in_force, refused_at_sight
 from barostat.admit.rules import Rules, rules_of
-from barostat.core.limits import FailurePolicy, ServingLimits
+from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
 from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
 from barostat.gateway.messages.token_bound import TokenCounts
 from barostat.gateway.messages.usage import Usage
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from barostat.gateway.exchange import Exchange
     from barostat.gateway.replica import Replica, Standing
 
-_POLICIES: dict[str, FailurePolicy] = {"maxInputTokens": "open", "kvTokenBudget": "open"}
+_POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "open")
 """What happens while a limit's state cannot be had and the file does not say: a model that answers is worth more than a full account."""
 _HEARD_AT_ONCE = 256
 """Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more often."""
@@ -69,6 +69,7 @@ class Desk:
         """These limits are in force from now on."""
         self.limits = limits
         self.rules: Rules = rules_of(limits)
+        gate.adopted(self.ledger, self.rules, self.clock())
         self.longest_input = self._find_longest_input()
         self._policies = {**_POLICIES, **{name.rpartition(".")[2]: policy for name, policy in limits.spec.edge.failure_policy.items()}}
 
@@ -102,7 +103,7 @@ class Desk:
             at=exchange.asked_at or now,
             input_tokens=tokens,
             counted_as=counted,
-            output_limit=shape.output_limit if shape.route in GENERATING else 1,
+            output_limit=shape.output_limit if shape.route in GENERATING else 0,
             tenant=exchange.tenant,
             route=shape.route,
             class_key="tools" if shape.tools else "",
@@ -131,14 +132,25 @@ class Desk:
             return self._in_shadow(exchange, decision.reason, 0)
         return decision
 
+    def longest_taken(self, shape: Shape) -> int | None:
+        """Tokens of an input to which every engine cuts one that is to be cut; None where they do not say."""
+        taken = self._lengths_taken()
+        if not taken:
+            return None
+        return min(taken) - (max(1, shape.least_output_tokens) if shape.route in GENERATING else 0)
+
     def _find_longest_input(self) -> int | None:
         """Tokens of the longest input that could be allowed: the limit, or what the engines take."""
         limit = self.rules.max_input_tokens
-        taken = [pool.longest_tokens for pool in self.pools.values() if pool.longest_tokens is not None]
+        taken = self._lengths_taken()
         longest = max(taken) - 1 if len(taken) == len(self.pools) and taken else None
         if limit is None or longest is None:
             return longest if limit is None else limit
         return min(limit, longest)
+
+    def _lengths_taken(self) -> list[int]:
+        """Tokens of one sequence that each engine takes, of those that say it."""
+        return [pool.longest_tokens for pool in self.pools.values() if pool.longest_tokens is not None]
 
     def _in_shadow(self, exchange: Exchange, reason: str, reservation: int) -> Decision:
         """What would have been refused or held back passes, outside the account."""

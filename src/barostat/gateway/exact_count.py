@@ -61,32 +61,41 @@ class ExactCount:
     async def _one(self, exchange: Exchange) -> None:
         shape = exchange.shape
         assert shape is not None
-        counts = await self._prompts(exchange, shape)
+        found = await self._prompts(exchange, shape)
         if exchange.settled:
             return
-        self._desk.metrics.count("exact_counts_total", outcome="counted" if counts is not None else "failed")
-        if counts is None:
+        self._desk.metrics.count("exact_counts_total", outcome="counted" if found is not None else "failed")
+        if found is None:
             self._unknown(exchange, shape)
             return
-        self._desk.counts.learn(shape, sum(counts))
+        counts, all_counted = found
+        if not shape.media and all_counted:  # before 0.17 a picture counts there as the one token that stands for it
+            self._desk.counts.learn(shape, sum(counts))
         longest, limit = max(counts, default=0), self._desk.longest_input
         too_long = limit is not None and longest > limit  # of one prompt: it is refused for that, however short the others are
         exchange.counted(self._desk.ask(exchange, shape, longest * len(counts) if too_long else sum(counts)))
 
-    async def _prompts(self, exchange: Exchange, shape: Shape) -> list[int] | None:
-        """Tokens of each prompt. None for not known."""
+    async def _prompts(self, exchange: Exchange, shape: Shape) -> tuple[list[int], bool] | None:
+        """Tokens of each prompt, and whether all were counted: of several, what is short enough by its bytes is not. None for not known."""
         replica = self._desk.any_replica(())
         questions = questions_of(shape, exchange.body)
         if questions is None or (questions.asked and replica is None):
             return None
-        counts = [*questions.known]
+        counts, all_counted = [*questions.known], True
+        limit, told = self._desk.longest_input, self._desk.counts
         for one in questions.asked:
             assert replica is not None
+            text = one.document.get("prompt")
+            if limit is not None and type(text) is str and told.bound_of_text(text) <= limit:
+                counts.append(min(limit, told.estimate_of_text(shape.route, text)))
+                all_counted = False
+                continue
             count = await _counted(replica, one, exchange.credentials)
             if count is None:
                 return None
             counts.append(count)
-        return counts if questions.cut is None else [min(count, questions.cut) for count in counts]
+        cut = questions.cut if questions.cut != -1 else self._desk.longest_taken(shape)
+        return counts if cut is None else [min(count, cut) for count in counts], all_counted
 
     def _unknown(self, exchange: Exchange, shape: Shape) -> None:
         if self._desk.shadow or self._desk.opens("maxInputTokens"):

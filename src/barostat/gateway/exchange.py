@@ -80,19 +80,19 @@ class Exchange:
             status, text = own
             self._answer_self(status, plain_answer(status, text, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"))
             return
-        if gateway.keys is not None:
+        if gateway.keys is not None and head.method != b"OPTIONS":  # what a browser asks before it sends a key: it goes on without one
             tenant = gateway.keys.tenant_of(head.x_api_key or bearer(head.authorization))
             if tenant is None:
                 self._refuse(401, "unknown-key", "The API key is missing or not known here.")
                 return
             self.tenant = tenant
             self.credentials = gateway.engine_credentials
-        else:
+        elif gateway.keys is None:
             self.credentials = gateway.engine_credentials or head.credentials()
         if route in READ and head.method == b"POST":
             shape = shape_of(route, self.body)
             if isinstance(shape, Malformed):
-                self._refuse(400, "bad-request", shape.message, parameter=shape.parameter)
+                self._malformed(shape)
                 return
             self.shape = shape
             self.stream = shape.stream
@@ -100,6 +100,13 @@ class Exchange:
             self.follow(gateway.desk.ask(self, shape))
         else:
             self._forward_unread()
+
+    def _malformed(self, found: Malformed) -> None:
+        if self.gateway.desk.shadow:
+            self.gateway.metrics.would_refuse("bad-request")
+            self._forward_unread()
+        else:
+            self._refuse(400, "bad-request", found.message, parameter=found.parameter)
 
     def _forward_unread(self) -> None:
         replica = self.gateway.desk.any_replica(self.not_on)
@@ -119,7 +126,7 @@ class Exchange:
             self.gateway.desk.count(self)
         else:
             self.reservation = 0  # what waited and is refused has nothing to return
-            self._refuse(decision.status, decision.reason, _sentence(decision), retry_after_s=decision.retry_after_s)
+            self._refuse(decision.status, decision.reason, decision.sentence, retry_after_s=decision.retry_after_s)
 
     def forward(self, decision: Admitted) -> None:
         """It goes to the engine that was decided on, capped where that is the policy."""
@@ -390,8 +397,3 @@ class Exchange:
         self._drop_body()
         self._return(ended, usage)
         self.gateway.account(self, usage)
-
-
-def _sentence(refused: Refused) -> str:
-    message = refused.message
-    return f"{message[:1].upper()}{message[1:]}."

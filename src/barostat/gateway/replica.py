@@ -43,6 +43,7 @@ def upstream_address(url: str) -> UpstreamAddress:
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port
+        (parts.hostname or "").encode("idna")  # as it will be looked up
     except ValueError:
         raise InputError("is no URL of an engine; write it as http://host:8000", url) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:

@@ -33,6 +33,7 @@ from barostat.gateway.replica import Replica
 from barostat.gateway.settings import GatewaySettings
 from barostat.gateway.state import Gateway
 from barostat.gateway.time_limits import TICK_S, Rounds
+from barostat.gateway.tls_chain import TlsChain
 from barostat.gateway.watching.health import Health
 from barostat.io.input_files.secret_file import secret_in
 
@@ -75,12 +76,14 @@ class _Serving:
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
         self._metrics = Metrics()
-        self._limits = LimitsInForce(settings.limits_file, self._metrics, has_keys=settings.keys_file is not None)
-        self._keys = load_keys(settings.keys_file) if settings.keys_file is not None else None
+        self._keys = keys = load_keys(settings.keys_file) if settings.keys_file is not None else None
+        with_keys = keys.tenants if keys is not None else frozenset()
+        self._limits = LimitsInForce(settings.limits_file, self._metrics, has_keys=keys is not None, with_keys=with_keys)
         self._token = secret_in(settings.admin_token_file) if settings.admin_token_file is not None else ""
         self._engine_key = secret_in(settings.engine_key_file) if settings.engine_key_file is not None else ""
         self._log = AccessLog(settings.access_log) if settings.access_log is not None else None
-        self._inside = _server_context(settings)
+        self._tls_chain = _tls_chain(settings)
+        self._inside = self._tls_chain.context if self._tls_chain is not None else None
         self._outside = _client_context(settings)
         self._public = _listener(settings.host, settings.port)
         self._admin = _listener(settings.admin_host, settings.admin_port)
@@ -99,8 +102,10 @@ class _Serving:
         desk.counter = ExactCount(desk)
         self._limits.adopt = gateway.adopt
         rounds.on_tick.append(self._limits.tick)
+        if self._tls_chain is not None:
+            rounds.on_tick.append(self._tls_chain.tick)
         health = Health(desk, gateway.engine_credentials)
-        self._listen_to_signals(loop, lambda: self._limits.reload(rounds.now))
+        self._listen_to_signals(loop, lambda: self._reload(rounds.now))
         rounds.start(loop)
         following = self._follows(gateway, health)
         if following is not None:
@@ -179,6 +184,13 @@ class _Serving:
         print(f"barostat gateway: external processor on {external.address}", file=sys.stderr, flush=True)
         return external
 
+    def _reload(self, now: float) -> None:
+        self._limits.reload(now)
+        if self._tls_chain is not None:
+            self._tls_chain.reload()
+        if self._log is not None:
+            self._log.reopen()
+
     def _listen_to_signals(self, loop: asyncio.AbstractEventLoop, reload: Any) -> None:
         def stop() -> None:
             (self._again if self._told.is_set() else self._told).set()
@@ -239,8 +251,8 @@ def _allow_files(connections: int) -> None:
 
 
 def _under_way(gateway: Gateway) -> int:
-    """Requests whose answer is not complete, or not sent."""
-    return sum(client.current is not None or client.is_sending for client in gateway.clients)
+    """Requests that have not come whole, whose answer is not complete, or not sent."""
+    return sum(client.current is not None or client.is_receiving or client.is_sending for client in gateway.clients)
 
 
 def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -275,19 +287,12 @@ def _listener(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _server_context(settings: GatewaySettings) -> ssl.SSLContext | None:
+def _tls_chain(settings: GatewaySettings) -> TlsChain | None:
     if settings.tls_cert is None or settings.tls_key is None:
         if settings.tls_cert is not settings.tls_key:
             raise InputError("--tls-cert and --tls-key belong together")
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    try:
-        context.load_cert_chain(settings.tls_cert, settings.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise InputError(f"no certificate and key that fit ({error.strerror or error})", str(settings.tls_cert)) from None
-    return context
+    return TlsChain(settings.tls_cert, settings.tls_key)
 
 
 def _client_context(settings: GatewaySettings) -> ssl.SSLContext | None:

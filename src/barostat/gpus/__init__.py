@@ -19,7 +19,7 @@ def _has_cells(text: str) -> bool:
 
 
 def read(kind: str, text: str, pod: str = "") -> GpuOutput:
-    """The cards in one tool's output. `pod`: with dcgm.prom, only the cards of that pod where the labels tell.
+    """The cards in one tool's output. `pod`: with dcgm.prom, only the cards of that pod (`name` or `namespace/name`) where the labels tell.
 
     Errors: none; what cannot be read is a sentence in `problems`.
     """

@@ -18,18 +18,19 @@ _LABEL = re.compile(r'(?<!\w)([A-Za-z_]\w*+)\s*+=\s*+"((?:[^"\\]|\\.)*)"')
 _BLANK = 2_147_483_632.0
 """DCGM's smallest blank value (int32); those of int64 and double are larger. Above it, memory in MiB or a mask means nothing."""
 
-_POD_LABELS = ("exported_pod", "pod_name", "pod")
-"""Prometheus renames the exporter's `pod` to `exported_pod`; then `pod` is the exporter itself."""
+_POD_LABELS = (("exported_pod", "exported_namespace"), ("pod_name", "pod_namespace"), ("pod", "namespace"))
+"""Prometheus renames the exporter's `pod` to `exported_pod`; then `pod` is the exporter itself, and `namespace` where that runs."""
 
 
 def read_dcgm(text: str, pod: str = "") -> GpuOutput:
     """The cards in an exporter's text. `pod`: only the cards that the labels give to that pod; all of them where labels tell nothing.
 
+    `pod` is a name, or `namespace/name`: a card whose labels tell another namespace is then of another pod.
     Errors: none; what cannot be read is a sentence in `problems`.
     """
     rows: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
     labels_of: dict[tuple[str, str, str], Mapping[str, str]] = {}
-    owners: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    owners: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
     xids: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     unread = 0
     for line in text.splitlines():
@@ -45,19 +46,20 @@ def read_dcgm(text: str, pod: str = "") -> GpuOutput:
         gpu = labels.get("gpu") or labels.get("device", "").removeprefix("nvidia")
         key = (labels.get("Hostname", ""), labels.get("UUID") or labels.get("uuid") or gpu, labels.get("GPU_I_ID", ""))
         labels_of[key] = {**labels_of.get(key, {}), **labels}
-        if owner := next((labels[name] for name in _POD_LABELS if name in labels), ""):
-            owners[key].add(owner)
+        name, space = next((pair for pair in _POD_LABELS if pair[0] in labels), ("", ""))
+        if owner := labels.get(name):
+            owners[key].add((labels.get(space, ""), owner))
         if value is not None:
-            name = match[1].upper()
+            metric = match[1].upper()
             # The exporter counts Xids per code in DCGM_EXP_XID_ERRORS_COUNT{xid="79"}: the code is in the label.
-            if name == "DCGM_EXP_XID_ERRORS_COUNT":
+            if metric == "DCGM_EXP_XID_ERRORS_COUNT":
                 code = _value(labels.get("xid", ""))
                 if value > 0 and code is not None:
                     xids[key].append(code)
-            elif name == "DCGM_FI_DEV_XID_ERRORS":
+            elif metric == "DCGM_FI_DEV_XID_ERRORS":
                 xids[key].append(value)
             else:
-                rows[key][name] = value
+                rows[key][metric] = value
     for key, codes in xids.items():
         if known := [int(code) for code in codes if 0 <= code < _BLANK]:
             rows[key]["DCGM_FI_DEV_XID_ERRORS"] = max(known, key=xid_weight)
@@ -66,12 +68,19 @@ def read_dcgm(text: str, pod: str = "") -> GpuOutput:
     if not keys:
         problems.append("no DCGM metric in this text")
     if pod and any(owners.values()):
-        mine = [key for key in keys if pod in owners[key]]
+        mine = [key for key in keys if _is_of(owners[key], pod)]
         if not mine:
             problems.append(f"the DCGM exporter gives no card to pod {pod}; cards of other pods are left out")
             mine = [key for key in keys if not owners[key]]
         keys = mine
     return GpuOutput(tuple(_card(place, labels_of[key], rows[key]) for place, key in enumerate(keys)), tuple(problems))
+
+
+def _is_of(owners: set[tuple[str, str]], pod: str) -> bool:
+    """True if the pod is among these; a namespace counts where both tell one."""
+    namespace, _, bare = pod.rpartition("/")
+    spaces = {space for space, name in owners if name == bare}
+    return bool(spaces) and (not namespace or namespace in spaces or spaces == {""})
 
 
 def _value(text: str) -> float | None:

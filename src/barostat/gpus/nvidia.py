@@ -64,6 +64,12 @@ def lost_card(line: str, index: int) -> Card | None:
     return Card(index, "nvidia", name=bus[1] if bus else "", lost=True, note=line.strip()[:200])
 
 
+MOST_PROBLEMS = 100
+"""Lines that cannot be read until the rest is given up."""
+MOST_CELLS = 512
+"""Of a line that is looked at; nvidia-smi knows fewer than two hundred fields."""
+
+
 def read_query(text: str) -> GpuOutput:
     """The cards of a query's CSV. Several tables in one text (a compute-apps query after the GPU query, a loop) are read in turn.
 
@@ -77,6 +83,12 @@ def read_query(text: str) -> GpuOutput:
     asked_for_processes = False
     for line in text.splitlines():
         if not line.strip() or line.startswith("Defaulted container"):
+            continue
+        if len(problems) >= MOST_PROBLEMS:
+            problems.append(f"more than {MOST_PROBLEMS} lines of the nvidia-smi query cannot be read; the rest was left out")
+            break
+        if line.count(",") >= MOST_CELLS:
+            problems.append(f"a line of the nvidia-smi query has more than {MOST_CELLS} cells; left out")
             continue
         cells = [cell.strip() for cell in line.split(",")]
         if header := _header(cells):

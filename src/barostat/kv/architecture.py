@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from barostat.kv.config_json import ConfigJson
+
 
 @dataclass(frozen=True, slots=True)
 class Full:
@@ -124,6 +126,11 @@ class Architecture:
     notes: tuple[str, ...] = ()
     text: Mapping[str, object] = field(default_factory=dict, compare=False)
     config: Mapping[str, object] = field(default_factory=dict, compare=False)
+
+    @property
+    def fields(self) -> ConfigJson:
+        """The file's fields, to be asked for by any of their names."""
+        return ConfigJson(self.text, self.config, "config.json")
 
     @property
     def is_hybrid(self) -> bool:

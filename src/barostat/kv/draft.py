@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from barostat.kv.architecture import Architecture, Compressed, Full, Layer, State, Window
-from barostat.kv.config_json import ConfigJson
 
 # Methods whose drafts come without a model that attends: no layers, but states and slots for the drafts all the same.
 WITHOUT_LAYERS = frozenset(("ngram", "[ngram]", "ngram_gpu", "suffix", "medusa", "mlp_speculator", "custom_class"))
@@ -151,7 +150,7 @@ def _block_drafter_layers(drafter: Architecture, windows: bool) -> tuple[Layer, 
 
     Source: vLLM 0.32.0, qwen3_dflash._resolve_layer_attention.
     """
-    config = ConfigJson(drafter.text, drafter.config, drafter.name)
+    config = drafter.fields
     own: Mapping[str, object] = config.mapping("dflash_config")
     types = [str(kind) for kind in config.listed("layer_types")]
     width = own.get("swa_window_size", config.integer("sliding_window", 0))

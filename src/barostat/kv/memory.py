@@ -142,7 +142,7 @@ def activations(
     `form`: of the weights; where their inputs are quantised too, a copy of the widest stands beside it. `first`, `last`: of the pipeline's
     stages, which have the tower and the sampler.
     """
-    config = ConfigJson(model.text, model.config, "config.json")
+    config = model.fields
     rows = min(flags.max_num_batched_tokens, flags.max_num_seqs)
     logits = rows * model.vocab_size * 4
     one_hidden = flags.max_num_batched_tokens * model.hidden_size * item_bytes(flags.dtype)
@@ -268,7 +268,7 @@ def graphs(
     if counts_graphs(flags, amd=amd):
         charged, number = charged_bytes(model, flags, capability), sum(recorded_graphs(model, flags, capability))
         return Estimate("graphs", charged, 0.55 * charged, 1.5 * charged, f"{number} graphs, charged to the budget since 0.20.0")
-    config = ConfigJson(model.text, model.config, "config.json")
+    config = model.fields
     taken = constants.graph_base_bytes + constants.graph_layer_bytes * len(model.layers) / flags.pp
     taken += constants.graph_moe_bytes if config.has_experts else 0.0
     sizes = len(capture_sizes(flags.max_num_seqs))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from barostat.core.version import EngineVersion
 from barostat.kv.architecture import Architecture
-from barostat.kv.config_json import ConfigJson
 
 _NAMED = (
     ("0.22.0", ("Qwen3ForCausalLM",)),
@@ -31,5 +30,5 @@ def takes_v2(model: Architecture, version: EngineVersion, method: str) -> bool:
         return drafts
     if any(model.name in names and version.at_least(since) for since, names in _NAMED):
         return True
-    has_experts = ConfigJson(model.text, model.config, "config.json").has_experts
+    has_experts = model.fields.has_experts
     return version.at_least(_PLAIN_SINCE) and not model.keeps_state and not has_experts

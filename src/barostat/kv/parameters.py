@@ -66,7 +66,7 @@ class _Feed(NamedTuple):
 
 def decoder_weights(model: Architecture) -> list[list[Weights]]:
     """The parameters of each decoder layer, in order. Layers of one kind are looked up once: models have many layers of few kinds."""
-    config = ConfigJson(model.text, model.config, "config.json")
+    config = model.fields
     kinds: dict[tuple[Layer, _Feed], list[Weights]] = {}
     found = []
     for kind in zip(model.layers, _feeds(config, model), strict=True):
@@ -244,7 +244,7 @@ def _mixture(config: ConfigJson, hidden: int, projections: int) -> list[Weights]
 
 def embedding_weights(model: Architecture) -> int:
     """Parameters of the token embedding; the output head has as many."""
-    config = ConfigJson(model.text, model.config, "config.json")
+    config = model.fields
     extra = config.integer("hidden_size_per_layer_input", 0)
     return model.vocab_size * model.hidden_size + extra * config.integer("vocab_size_per_layer_input", model.vocab_size) * len(model.layers)
 

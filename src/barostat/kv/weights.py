@@ -104,7 +104,7 @@ def module_bytes(model: Architecture, index: int, count: int, form: WeightFormat
 
 def rotary_bytes(model: Architecture, item_bytes: int) -> int:
     """Bytes of the tables of angles on each GPU: one per width and scaling, shared by the layers that have it."""
-    config = ConfigJson(model.text, model.config, "config.json")
+    config = model.fields
     positions = config.integer("max_position_embeddings", 0) or model.max_position_tokens or (131072 if "Gemma3" in model.name else 0)
     caches = {cache for layer in model.layers for cache in layer}
     kinds = {(cache.key_dim, isinstance(cache, Full)) for cache in caches if isinstance(cache, Full | Window | Chunked)}
@@ -149,7 +149,7 @@ def latent_copies(model: Architecture, layers: int, form: WeightFormat, tp: int,
     """
     if not model.uses_mla or not layers:
         return 0
-    config = ConfigJson(model.text, model.config, "config.json")
+    config = model.fields
     nope, value = config.integer("qk_nope_head_dim", 128), config.integer("v_head_dim", 128)
     latent, rank = config.integer("kv_lora_rank", 512), config.integer("q_lora_rank", 0) or model.hidden_size
     heads = model.heads / tp

@@ -87,6 +87,12 @@ def given(window: Window, name: str) -> bool:
     return found is not None and found.provenance != "version-default"
 
 
+def short_of_the_pool(situation: Situation) -> bool:
+    """True where a start ran out of memory after the pool's size was logged: the weights are in, the pool or what comes after is not."""
+    logged = situation.window.config.get("available_kv_cache_memory_gib")
+    return situation.cause == "gpu-oom" and situation.variant == "startup" and logged is not None
+
+
 def how_sure(found: ConfigValue) -> str:
     """A remark for a value that is guessed, is a default, or was only noted somewhere; empty for one that is certain."""
     if found.provenance == "version-default":

@@ -1,7 +1,7 @@
 """The pool has the size that the card has room for, and not one that somebody typed in.
 
 Meaning: --num-gpu-blocks-override sets the number of blocks whatever the memory is. It is a knob for tests.
-When: KV pressure, or a pool too small, on an engine that has it set.
+When: KV pressure, a pool too small, or no room on the card for that pool, on an engine that has it set.
 Not when: it is not set.
 Undo: put it back.
 Proof: the pool logged at start is that of the memory profile.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import count, given, setting
+from barostat.levers._readings import count, given, setting, short_of_the_pool
 
 NAME = "blocks-override-off"
 
@@ -23,6 +23,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     blocks = situation.window.config.number("num_gpu_blocks_override")
     if found is None or blocks is None or not given(situation.window, "num_gpu_blocks_override"):
         return NotApplicable(NAME, "the number of blocks is not set by hand")
+    if situation.cause == "gpu-oom" and not short_of_the_pool(situation):
+        return NotApplicable(NAME, "memory did not run out as the pool was allocated")
     return Proposal(
         NAME,
         f"remove --num-gpu-blocks-override (now {blocks:.0f})",
@@ -32,4 +34,4 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     )
 
 
-LEVER = Lever(NAME, "let the memory size the pool", "supply", (*KV_CAUSES, "kv-pool-too-small"), propose)
+LEVER = Lever(NAME, "let the memory size the pool", "supply", (*KV_CAUSES, "kv-pool-too-small", "gpu-oom"), propose)

@@ -1,7 +1,7 @@
 """A replica that gives no tokens is out of rotation and starts anew.
 
 Meaning: take it out of the routing, then delete the pod (or stop the process); what it holds is lost either way.
-When: the engine hangs: requests run and no token comes, whatever /health says.
+When: the engine hangs: requests run and no token comes, or wait and none is admitted, whatever /health says.
 Not when: it is slow under load: a restart drops the cache and makes the others slower.
 Undo: none; the new process is the old configuration.
 Proof: a request of one token is answered; tokens are counted again.
@@ -27,11 +27,12 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             False,
             10,
         )
-    stalled = last_of(window, "tokens_stalled_s")
-    if stalled is not None:
+    if stalled := last_of(window, "tokens_stalled_s") or 0:
         seen = f"no token for {stalled:.0f} s while requests run"
+    elif situation.variant == "collective":
+        seen = "a collective does not return"
     else:
-        seen = "a collective does not return" if situation.variant == "collective" else "requests run and no token comes"
+        seen = "requests wait and none is admitted" if last_of(window, "running_requests") == 0 else "requests run and no token comes"
     pod = pod_words(window)
     change = (
         f"kubectl delete pod {pod} --grace-period=60" if pod else f"restart the engine at {window.replica} (stop its process, start it)"

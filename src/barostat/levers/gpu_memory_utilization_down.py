@@ -16,7 +16,7 @@ import math
 from barostat.catalog.vllm_behaviours import behaves
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import GIB, detail_of, given, how_sure, is_cpu, last_of, number_in, setting
+from barostat.levers._readings import GIB, detail_of, given, how_sure, is_cpu, last_of, number_in, setting, short_of_the_pool
 
 NAME = "gpu-memory-utilization-down"
 
@@ -41,12 +41,12 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         if target < 0.1:
             return NotApplicable(NAME, f"only {free:g} of {total_gib:g} GiB are free: another process has the card")
         return Proposal(NAME, f"--gpu-memory-utilization {target:g}", f"{free:g} of {total_gib:g} GiB were free at start", True, 24)
-    if situation.variant == "startup":
-        return NotApplicable(NAME, "memory ran out while the weights were loaded: the pool, which comes after them, is not what took it")
     for owner in ("num_gpu_blocks_override", "kv_cache_memory_bytes"):
         if given(window, owner):
             flag = f"--{owner.replace('_', '-')}"
             return NotApplicable(NAME, f"{flag} sets the pool's size: memory utilisation changes nothing; lower {flag}")
+    if situation.variant == "startup" and not short_of_the_pool(situation):
+        return NotApplicable(NAME, "memory ran out while the weights were loaded: the pool, which comes after them, is not what took it")
     found = setting(window, "gpu_memory_utilization")
     if found is None or now is None:
         return NotApplicable(NAME, "the present memory utilisation is not known")

@@ -2,7 +2,8 @@
 
 Meaning: --kv-cache-memory-bytes sets the pool per card; the memory accounting and --gpu-memory-utilization no longer count
 for it; that share must still be free at the start.
-When: the card has memory free beside a pool under pressure; or serving runs out of memory and the pool should give a known amount back.
+When: the card has memory free beside a pool under pressure; serving runs out of memory and the pool should give a known amount back; or
+the pool that was set does not go in.
 Not when: before vLLM 0.10.2; where the pool's present size is not in the log.
 Undo: remove the argument; drain first.
 Proof: the log shows the new pool; no out-of-memory in a sustained run.
@@ -12,20 +13,24 @@ Source: vLLM 0.10.2 CacheConfig.kv_cache_memory_bytes, GPUWorker.determine_avail
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import GIB, given, is_cpu, lacks, last_of
+from barostat.levers._readings import GIB, given, is_cpu, lacks, last_of, short_of_the_pool
 
 NAME = "kv-cache-memory-bytes"
 SPARE_GIB = 2.0
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """The pool plus what is free less 2 GiB; or, out of memory while serving, the pool, or what it is set to, less 1 GiB."""
+    """The pool plus what is free less 2 GiB; or, out of memory while serving, the pool, or what it is set to, less 1 GiB; or, where the
+    pool that was set does not go in, the engine's own."""
     window = situation.window
     if (refusal := lacks(NAME, situation, "kv_cache_memory_bytes")) is not None:
         return refusal
     if is_cpu(window) or given(window, "num_gpu_blocks_override"):
         return NotApplicable(NAME, "the pool's size is not set by the card's memory here")
     set_bytes = window.config.number("kv_cache_memory_bytes") if given(window, "kv_cache_memory_bytes") else None
+    if short_of_the_pool(situation) and set_bytes is not None:
+        why = "the card has no room for the pool that was set; without it the engine takes what is left"
+        return Proposal(NAME, f"remove --kv-cache-memory-bytes (now {set_bytes:.0f})", why, True, 22)
     if situation.cause == "gpu-oom" and situation.variant != "startup" and set_bytes is not None and set_bytes > 2 * GIB:
         why = f"the pool is set to {set_bytes / GIB:.1f} GiB; 1 GiB less stays free"
         return Proposal(NAME, f"--kv-cache-memory-bytes {int(set_bytes - GIB)}", why, True, 26)

@@ -1,7 +1,8 @@
 """The pod can be created on the node that it got.
 
 Meaning: an image that cannot be pulled, a missing secret, volume or device: the container never ran.
-When: the container waits in ErrImagePull, CreateContainerConfigError or the like; or the image does not fit the node's driver.
+When: the container waits in ErrImagePull, CreateContainerConfigError or the like; or the image does not fit the node's driver;
+or a directory is full or not permitted.
 Not when: the container ran and ended by itself for another reason.
 Undo: restore the former manifest.
 Proof: the container starts.
@@ -14,6 +15,7 @@ from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import detail_of, pod_words
 
 NAME = "pod-spec"
+_WRITABLE = "a writable volume with HOME, HF_HOME, VLLM_CACHE_ROOT and TRITON_CACHE_DIR on it, and securityContext.fsGroup for its group"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -23,6 +25,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if misfit := detail_of(situation.window, "log_broken_install").strip():
         change = "image: <a build for this node's driver and card, its packages as released> (or the one that worked before)"
         return Proposal(NAME, change, misfit[:200], True, 20)
+    if refused := detail_of(situation.window, "log_storage_refused").strip():
+        full = "No space" in refused or "quota" in refused
+        change = "a larger volume for what that path is on (HF_HOME, --download-dir)" if full else _WRITABLE
+        return Proposal(NAME, change, refused[:200], True, 20)
     reason = detail_of(situation.window, "pod_image_error", "pod_crash_looping", "pod_not_ready").strip()
     if "mage" in reason:
         return Proposal(

@@ -11,7 +11,7 @@ Source: vLLM 0.33.0 ModelConfig.get_num_kv_heads, GPUWorker.load_model.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import detail_of, is_cpu, last_of
+from barostat.levers._readings import detail_of, is_cpu, last_of, short_of_the_pool
 
 NAME = "tensor-parallel-up"
 
@@ -21,6 +21,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     if is_cpu(window):
         return NotApplicable(NAME, "the CPU backend has no cards to share")
+    if short_of_the_pool(situation):
+        return NotApplicable(NAME, "the weights fit: memory ran out after the pool was sized")
     weights = situation.variant == "startup" and "Free memory on device" not in detail_of(window, "log_gpu_oom_startup")
     if not weights and situation.variant not in ("no-blocks", "length"):
         return NotApplicable(NAME, "the weights fit")

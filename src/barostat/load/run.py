@@ -31,10 +31,12 @@ _FILES_BESIDE = 64
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`for_s`: nothing is sent later. None: as long as the rows last. `drain_s`: how long the rest may take when all is sent."""
+    """`for_s`: nothing is sent later. None: as long as the rows last. `drain_s`: how long the rest may take when all is sent. `silent_s`:
+    an engine of which nothing came for so long, while requests are under way, hangs."""
 
     for_s: float | None = None
     drain_s: float = 60.0
+    silent_s: float = 300.0
 
 
 class Run:
@@ -56,6 +58,7 @@ class Run:
             if row.after_id is not None:
                 self._after.setdefault(row.after_id, []).append(row)
         self._pending = 0
+        self._heard_s = 0.0
         self._over = False
         self._drain: asyncio.TimerHandle | None = None
         self._zero = 0.0
@@ -139,6 +142,7 @@ class Run:
 
     def _ended(self, stream: Stream) -> None:
         row = self._under_way.pop(stream, None)
+        self._heard_s = self._now()
         stream.request = b""
         if row is None:
             return
@@ -190,6 +194,17 @@ class Run:
         self._over = True
         self._ended_all()
 
+    def _give_up_on_silence(self) -> None:
+        """Where nothing came for too long, no more is sent, and what is under way has failed."""
+        under_way = list(self._under_way)
+        heard_s = max((self._heard_s, *(max(stream.record.sent_s, stream.record.last_s) for stream in under_way)))
+        if not under_way or self._now() - heard_s < self._bounds.silent_s:
+            return
+        self._over = True
+        for stream in under_way:
+            stream.failed(f"the engine sent nothing for {self._bounds.silent_s:g} s", time.perf_counter())
+        self._finished.set()
+
     def _interrupt(self) -> None:
         self._over = True
         self._kept.interrupted = True
@@ -209,6 +224,7 @@ class Run:
         async with client(self._target.where) as session:
             while True:
                 await self._look(session)
+                self._give_up_on_silence()
                 if self._progress is not None:
                     sent = len(self._kept.sent)
                     self._progress(sent, sent - len(self._under_way), len(self._under_way))

@@ -122,11 +122,12 @@ def node_event_signals(events: Iterable[Event], node: str, at: float) -> list[Si
             name = (victim[1] or victim[2]) if victim else ""
             if not name or ENGINE_PROCESS.search(name):
                 kills.append(name or words)
+                last = words
     source = f"events of node {node}"
     made: list[Signal] = []
     if fatal:
         codes = ", ".join(str(code) for code in dict.fromkeys(code for code, _ in fatal))
         made += fact("kernel_xid_fatal", float(len(fatal)), at, source, f"Xid {codes}: {fatal[-1][1]}")
     if kills:
-        made += fact("kernel_oom_kill", float(len(kills)), at, source, f"killed: {', '.join(dict.fromkeys(kills))}")
+        made += fact("kernel_oom_kill", float(len(kills)), at, source, f"killed: {', '.join(dict.fromkeys(kills))}; {last}")
     return made

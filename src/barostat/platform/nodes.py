@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barostat.catalog.gpu_faults import XID_OF_APPLICATIONS
 from barostat.catalog.xid import xid
 from barostat.core.signal import Signal
 from barostat.platform.events import Event, node_event_signals, sick_gpu, xid_codes
@@ -45,8 +44,13 @@ def _is_gpu_event(event: Event, node: str, at: float) -> bool:
     if not event.recent(at) or node not in (event.name, event.host):
         return False
     words = f"{event.reason}: {event.message}"
-    codes = xid_codes(words)
-    return sick_gpu(words) and not (codes and all(code in XID_OF_APPLICATIONS for code in codes))
+    return sick_gpu(words) and not _say_nothing_of_the_card(xid_codes(words))
+
+
+def _say_nothing_of_the_card(codes: Iterable[int]) -> bool:
+    """True where Xid codes are named and each is a program's fault or can be either."""
+    kinds = {xid(code).kind for code in codes}
+    return bool(kinds) and kinds <= {"application", "unclear"}
 
 
 def _readiness(node: Object, at: float, source: str) -> list[Signal]:
@@ -95,9 +99,8 @@ def _bad_gpu_conditions(node: Object) -> list[str]:
             continue
         if (status == "False") != bool(_GOOD_WHEN_TRUE.search(kind)):
             continue
-        codes = _codes(entry)
-        if codes and all(code in XID_OF_APPLICATIONS for code in codes):
-            continue  # a program's fault, not the card's
+        if _say_nothing_of_the_card(_codes(entry)):
+            continue
         bad.append(f"{kind} is {status}: {text(entry, 'reason')} {text(entry, 'message')}".strip())
     return bad
 

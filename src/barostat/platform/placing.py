@@ -13,21 +13,31 @@ from collections.abc import Iterable, Mapping
 
 from barostat.core.whole_number import whole_number
 from barostat.platform.label_selector import selects
-from barostat.platform.objects import Object, condition, count, mapping, name_of, objects, quantity, text, value
+from barostat.platform.node_affinity import against_affinity
+from barostat.platform.objects import Object, condition, count, mapping, name_of, objects, quantity, sequence, text, value
 
 PLENTY = 1_000_000
 
 
 def requests(pod: Object) -> dict[str, float]:
-    """What the pod asks a node for: its containers together, or its largest init container where that is more; limits stand in."""
-    total: dict[str, float] = {"pods": 1.0}
-    for item in objects(pod, "spec", "containers"):
-        for name, amount in _asked(item).items():
-            total[name] = total.get(name, 0.0) + amount
+    """What the pod asks a node for: its containers and sidecars together, or an init container with the sidecars before it where that is
+    more; limits stand in.
+    """
+    beside: dict[str, float] = {}
+    most: dict[str, float] = {}
     for item in objects(pod, "spec", "initContainers"):
-        for name, amount in _asked(item).items():
-            total[name] = max(total.get(name, 0.0), amount)
-    return total
+        here = _sum(beside, _asked(item))
+        if text(item, "restartPolicy") == "Always":  # a sidecar: it stays
+            beside = here
+        most = {name: max(amount, most.get(name, 0.0)) for name, amount in {**most, **here}.items()}
+    total = {"pods": 1.0, **beside}
+    for item in objects(pod, "spec", "containers"):
+        total = _sum(total, _asked(item))
+    return {name: max(total.get(name, 0.0), most.get(name, 0.0)) for name in {**total, **most}}
+
+
+def _sum(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
 
 
 def _asked(item: Object) -> dict[str, float]:
@@ -63,6 +73,8 @@ def _against(template: Object, node: Object) -> str:
     for key, wanted in mapping(template, "spec", "nodeSelector").items():
         if labels.get(key) != wanted:
             return f"is not labelled {key}={wanted}"
+    if why := against_affinity(template, node):
+        return why
     tolerations = objects(template, "spec", "tolerations")
     for taint in objects(node, "spec", "taints"):
         if text(taint, "effect") in ("NoSchedule", "NoExecute") and not any(_tolerates(found, taint) for found in tolerations):
@@ -96,6 +108,8 @@ def quota_left(template: Object, quotas: Iterable[Object]) -> int:
     }
     left = float(PLENTY)
     for quota in quotas:
+        if not all(_in_scope(template, scope) for scope in _scopes(quota)):
+            continue
         for name, bound in mapping(quota, "status", "hard").items():
             kind, _, resource = name.partition(".")
             if name in ("pods", "count/pods"):
@@ -110,6 +124,37 @@ def quota_left(template: Object, quotas: Iterable[Object]) -> int:
                 free = (quantity(bound) or 0.0) - (quantity(mapping(quota, "status", "used").get(name)) or 0.0)
                 left = min(left, free / amount)
     return max(0, math.floor(left + 1e-9))
+
+
+def _scopes(quota: Object) -> Iterable[Object]:
+    """What pods the quota counts alone; nothing for one that counts all."""
+    yield from ({"scopeName": name, "operator": "Exists"} for name in sequence(quota, "spec", "scopes"))
+    yield from objects(quota, "spec", "scopeSelector", "matchExpressions")
+
+
+def _in_scope(template: Object, scope: Object) -> bool:
+    spec = mapping(template, "spec")
+    name, priority = text(scope, "scopeName"), text(spec, "priorityClassName")
+    amounts = [mapping(item, "resources", kind) for item in objects(spec, "containers") for kind in ("requests", "limits")]
+    best_effort = not any(one in found for found in amounts for one in ("cpu", "memory"))
+    match name:
+        case "Terminating" | "NotTerminating":
+            return ("activeDeadlineSeconds" in spec) is (name == "Terminating")
+        case "BestEffort" | "NotBestEffort":
+            return best_effort is (name == "BestEffort")
+        case "PriorityClass":
+            held = {"PriorityClass": priority} if priority else {}
+            return selects({"matchExpressions": [{**scope, "key": "PriorityClass"}]}, held)
+        case "CrossNamespacePodAffinity":
+            return any("namespaces" in term or "namespaceSelector" in term for term in _pod_terms(spec))
+    return True
+
+
+def _pod_terms(spec: Object) -> Iterable[Object]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        yield from objects(spec, "affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution")
+        for one in objects(spec, "affinity", kind, "preferredDuringSchedulingIgnoredDuringExecution"):
+            yield mapping(one, "podAffinityTerm")
 
 
 def disruption_minimum(template: Object, replicas: int, budgets: Iterable[Object]) -> int:

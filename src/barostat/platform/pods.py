@@ -105,14 +105,25 @@ def _pod(item: Object) -> Pod:
 
 
 def find_pod(documents: Mapping[str, Any], name: str) -> Object | None:
-    """The pod of that name (`namespace/name`, or `namespace_name` as files have it, too); else the only vLLM-like one; else None."""
+    """The pod of that name, written as replicas are (see `pod_place`); else the only vLLM-like one; else None."""
     found = items(documents.get("pods"))
-    namespace, _, bare = name.replace("_", "/").rpartition("/")  # no name in Kubernetes has either of them
+    place, bare = pod_place(name)
     for item in found:
-        if name_of(item) == bare and namespace in ("", text(item, "metadata", "namespace")):
+        namespace, cluster = text(item, "metadata", "namespace"), text(item, "metadata", "clusterName").replace("_", "/")
+        if name_of(item) == bare and place in ("", namespace, cluster, f"{cluster}/{namespace}"):
             return item
     ours = [item for item in found if looks_like_vllm(item)]
     return ours[0] if len(ours) == 1 else None
+
+
+def pod_place(name: str) -> tuple[str, str]:
+    """Where a replica's pod is (namespace, cluster/namespace, or nothing), and the pod's own name.
+
+    `vllm-0`, `inference/vllm-0`, as files have it `inference_vllm-0`, and as Prometheus' memory tells replicas apart
+    `west/inference/vllm-0`, `vllm-0:8001`, `vllm-0@10.0.0.7:8000`.
+    """
+    place, _, bare = name.partition("@")[0].replace("_", "/").rpartition("/")  # no name of a pod or namespace has either of them
+    return place, bare.partition(":")[0]
 
 
 def image_version(pod: Object | None) -> str | None:

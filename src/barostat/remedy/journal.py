@@ -18,6 +18,7 @@ from barostat.remedy.acts import (
     UndoRollout,
     WriteLimits,
 )
+from barostat.remedy.program import program
 from barostat.remedy.state import Condition, ConditionStatus, Entry, State
 
 
@@ -38,6 +39,28 @@ def about(state: State, act: Act, said: str) -> str:
     pod = state.pod(slot)
     named = f"{slot} ({pod.name})" if pod else slot or _named(state, act)
     return f"{named}: {said}" if said and named else said or named
+
+
+def left_to_undo(state: State) -> tuple[str, ...]:
+    """What is begun and not taken back, in the order in which it would be; nothing once every replica has proved the change."""
+    if state.phase == "Done" or _only_goes_on(state):
+        return ()
+    return tuple(_says(state, act) for act in reversed(state.undo))
+
+
+def left_to_do(state: State) -> tuple[str, ...]:
+    """What is left of the way forward for a person who is handed a change that every replica has proved; nothing in any other state."""
+    if state.phase != "HandedOff" or not _only_goes_on(state):
+        return ()
+    return tuple(_says(state, step.act) for step in program(state.plan)[state.cursor :])
+
+
+def _only_goes_on(state: State) -> bool:
+    return state.committed and state.plan.lasts
+
+
+def _says(state: State, act: Act) -> str:
+    return f"{type(act).__name__} {about(state, act, '')}".strip()
 
 
 def _named(state: State, act: Act) -> str:

@@ -22,6 +22,8 @@ from barostat.remedy.acts import (
     AwaitSpare,
     ClaimHome,
     Conflict,
+    DeletePod,
+    DeleteSpare,
     Done,
     Failed,
     Gather,
@@ -196,7 +198,8 @@ def _send(state: State, at: float, attempt: int, until: float | None = None) -> 
     elif isinstance(act, AwaitCalm) and state.plan.edge is not None:
         allowed = state.plan.edge.longest_s
     else:
-        longer = {Gather: bounds.confirm_s, Observe: bounds.verify_s, PutBack: bounds.drain_s}
+        ends = {DeletePod: bounds.end_s, DeleteSpare: bounds.end_s, PutBack: bounds.drain_s + bounds.end_s}
+        longer = {Gather: bounds.confirm_s, Observe: bounds.verify_s, **ends}
         allowed = longer.get(type(act), 0.0) + bounds.answer_s
     if isinstance(act, Gather):
         place = "confirm"

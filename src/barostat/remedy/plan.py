@@ -102,6 +102,7 @@ class Bounds:
     """How long each kind of step may take, and how often it is tried.
 
     Units: seconds. `drain_s` bounds the wait for a drained replica; what still runs then is cut and counted, or the change is taken back.
+    `ready_s`: for a start; `end_s`: what a pod's own grace period grants it to end, beyond `answer_s`.
     `confirm_s`: as long it is looked for a cause that comes and goes before it is said to be gone.
     `resume_s`: a run that is resumed later than that after its facts were judged goes back instead of on.
     """
@@ -109,6 +110,7 @@ class Bounds:
     answer_s: float = 90.0
     ready_s: float = 900.0
     drain_s: float = 300.0
+    end_s: float = 30.0
     confirm_s: float = 180.0
     verify_s: float = 600.0
     consent_s: float = 1800.0

@@ -20,7 +20,7 @@ KIND = "PressureIncident"
 
 _ACTS: dict[str, type] = {act.__name__: act for act in get_args(Act)}
 _PROGRESS = ("epoch", "holder", "revision", "cursor", "recorded", "committed", "back", "verified", "approved")
-_ADDED: Mapping[str, Any] = {"owners": (), "edge": None, "any_load": False}
+_ADDED: Mapping[str, Any] = {"owners": (), "edge": None, "any_load": False, "end_s": 30.0}
 """Fields that records of earlier versions lack, with what they stand for there. They are written where they say more than that."""
 _TOP = ("apiVersion", "kind", "id", "targetRef", "cause", "phase", "why", "conditions", "plan", "progress", "pods", "undo", "timeline")
 

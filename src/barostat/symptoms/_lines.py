@@ -51,13 +51,16 @@ def looked_at(window: Window, names: Sequence[str]) -> list[Signal]:
     return [signal for name in names if (signal := window.fresh(name)) is not None]
 
 
-def counted(window: Window, names: Sequence[str], *, seen: str, none: str, confidence: float = 1.0) -> Verdict:
-    """Present with the first of these that counted something, quoting what it saw; Absent where all that were read are zero."""
+def counted(window: Window, names: Sequence[str], *, seen: str, none: str, confidence: float = 1.0, once: bool = False) -> Verdict:
+    """Present with the first of these that counted something, quoting what it saw; Absent where all that were read are zero.
+
+    `once`: it happens once in a life, however many lines tell it.
+    """
     hits = found(window, names)
     if not hits:
         return Absent(none, tuple(signal.evidence(window.at) for signal in looked_at(window, names)))
     first = hits[0]
-    because = f"{seen}{times(first.last)}"
+    because = f"{seen}{'' if once else times(first.last)}"
     if first.detail:
         because += f": {told(first.detail)}"
     if first.name.startswith("previous_"):

@@ -27,7 +27,7 @@ LINES = ("log_engine_dead", "previous_log_engine_dead")
 
 def judge(window: Window) -> Verdict:
     """Present if the log says that the engine core ended or failed to start."""
-    return counted(window, LINES, seen="the engine core ended", none="the engine core did not end")
+    return counted(window, LINES, seen="the engine core ended", none="the engine core did not end", once=True)
 
 
 SYMPTOM = Symptom(name="engine-died", title="the engine core ended", judge=judge, needs_any=LINES)

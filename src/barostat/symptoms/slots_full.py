@@ -69,7 +69,8 @@ def judge(window: Window) -> Verdict:
         return Present(because, tuple(evidence), 0.7)
     if not held.holds:
         if running.high < limit:
-            return Absent(f"slots are free: at most {running.high:.0f} of {limit:.0f} in use", tuple(evidence))
+            assumed = "" if limit_is_certain(window) else f" ({limit:.0f} is assumed)"
+            return Absent(f"slots are free: at most {running.high:.0f} of {limit:.0f} in use{assumed}", tuple(evidence))
         return Absent(
             f"{running.last:.0f} of {limit:.0f} slots in use, {length(waiting):.0f} waiting: no lasting queue for them", tuple(evidence)
         )

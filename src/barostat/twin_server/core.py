@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from barostat.engines.vllm.logs.writer import CORE, line, traceback
+from barostat.engines.vllm.logs.writer import CORE, line, out_of_memory, traceback
 from barostat.twin.pace import Pace
 from barostat.twin.scheduler.live import LiveEngine, LiveRequest, Tick
 from barostat.twin.workload.words import Answer
@@ -31,7 +31,6 @@ from barostat.twin_server.serving import Serving
 
 _STOOD_STILL_NS = 500_000_000
 _TITLE = b"VLLM::EngineCore"
-_OOM_GIB = 1.24
 _PR_SET_PDEATHSIG = 1
 
 
@@ -222,11 +221,7 @@ class _Core:
 
     def _run_out_of_memory(self) -> NoReturn:
         """The core ends as one whose step could not allocate."""
-        error = (
-            f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {_OOM_GIB} GiB. GPU 0 has a total capacity of 79.11 GiB of "
-            "which 402.25 MiB is free. Including non-PyTorch memory, this process has 78.71 GiB memory in use. Of the allocated memory "
-            "75.92 GiB is allocated by PyTorch, and 1.61 GiB is reserved by PyTorch but unallocated."
-        )
+        error = out_of_memory(tried_gib=1.24, total_gib=79.11, free_gib=0.39, idle_gib=1.61)
         frames = (
             ("v1/engine/core.py", "run_engine_core"),
             ("v1/engine/core.py", "run_busy_loop"),

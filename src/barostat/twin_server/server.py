@@ -91,7 +91,12 @@ def _cannot_listen(serving: Serving, error: OSError) -> OutsideError:
 
 def _refuse_to_start(serving: Serving, telemetry: Telemetry) -> int:
     """The log of an engine that does not start, and its exit status."""
-    frames = (("v1/engine/core.py", "run_engine_core"), ("v1/core/kv_cache_utils.py", "_check_enough_kv_cache_memory"))
+    last_frame = (
+        ("v1/worker/gpu_model_runner.py", "_allocate_kv_cache_tensors")
+        if serving.refused.startswith("torch.")
+        else ("v1/core/kv_cache_utils.py", "_check_enough_kv_cache_memory")
+    )
+    frames = (("v1/engine/core.py", "run_engine_core"), last_frame)
     telemetry.write((CORE, "ERROR", "core.py:1510", f"EngineCore failed to start.\n{traceback(frames, serving.refused)}"))
     last = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
     telemetry.write((API, "ERROR", "serve.py:140", traceback((("v1/engine/utils.py", "wait_for_engine_startup"),), last)))

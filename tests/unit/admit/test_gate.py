@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.support.gates import Gate
 
@@ -289,3 +291,73 @@ def test_none_of_the_engines_that_it_may_go_to_is_here() -> None:
     refused = Gate().ask(not_on=("r0",))
     assert isinstance(refused, Refused)
     assert refused.reason == "no-replica"
+
+
+def test_what_may_grow_past_the_pool_runs_where_nothing_else_does() -> None:
+    tried = Gate(kv_tokens=10_000)
+    alone = tried.admit(1000, 2000, sequences=20)
+    behind = tried.queue(1000, 2000)  # what it grows to is in the forecast
+    tried.end(alone.reservation, 2000)
+    assert [one.reservation for one in tried.due()] == [behind.reservation]
+    again = tried.queue(1000, 2000, sequences=20)
+    tried.end(behind.reservation, 2000)
+    assert [one.reservation for one in tried.due()] == [again.reservation]
+    tried.end(again.reservation, 2000)
+    gate.observed(tried.ledger, "r0", Observation(0.5, 3, 0, 0), tried.at)
+    tried.queue(1000, 2000, sequences=20)  # beside clients that come another way
+
+
+def test_a_list_to_embed_is_as_long_as_it_likes() -> None:
+    tried = Gate(kv_tokens=10_000)
+    for count in (129, 1000):  # one after the other, each more than the pool holds at once
+        one = tried.admit(count * 100, 0, prompts=count, sequences=count, route="embeddings")
+        assert tried.ledger.reservations[one.reservation].charge == count * 100
+        tried.end(one.reservation, 0)
+    assert isinstance(tried.ask(8192, 0, route="embeddings"), Admitted)  # the whole of the context: no token comes of it
+    assert isinstance(tried.ask(8192, 1), Refused)
+    assert isinstance(tried.ask(8193, 0, route="embeddings"), Refused)
+
+
+def test_who_waited_in_vain_is_told_when_to_come_back_as_who_is_refused_at_once() -> None:
+    tried = Gate(Rules(queue_deadline_s=100.0), kv_tokens=2000)
+    first, _ = (tried.admit(200, 700, least_output_tokens=700) for _ in range(2))
+    for _ in range(5):
+        tried.queue(200, 700, least_output_tokens=700)
+    tried.at += 90.0
+    tried.end(first.reservation, 700)  # so it is known by now how long each stays
+    assert len(tried.due()) == 2
+    tried.at += 11.0
+    told = [one.retry_after_s or 0.0 for one in tried.due() if isinstance(one, Refused)]
+    assert len(told) == 3
+    assert told == sorted(told)
+    assert 0.0 < told[0] < told[-1] <= 120.0
+
+
+def test_new_limits_are_those_of_what_waits_too() -> None:
+    tried = Gate(Rules(queue_deadline_s=10.0), kv_tokens=2000)
+    first = tried.admit(500, 1400)
+    waiting = tried.queue(500, 1400)
+    tried.rules = replace(tried.rules, max_output_tokens=300)
+    gate.adopted(tried.ledger, tried.rules, tried.at)
+    tried.end(first.reservation, 1400)
+    assert tried.due() == [Admitted(waiting.reservation, "r0", 300, True)]
+    tried.end(waiting.reservation, 300)
+
+
+def test_a_tenant_that_may_run_more_does_so_at_once() -> None:
+    one, two = TenantRule("red", 1.0, 1), TenantRule("red", 1.0, 2)
+    tried = Gate(Rules(queue_deadline_s=10.0, tenants={"red": one}, tenants_closed=True))
+    tried.admit(tenant="red")
+    waiting = tried.queue(tenant="red")
+    tried.rules = replace(tried.rules, tenants={"red": two})
+    gate.adopted(tried.ledger, tried.rules, tried.at)
+    assert [found.reservation for found in tried.due()] == [waiting.reservation]
+
+
+def test_prompts_that_begin_alike_stay_together_until_others_stand_idle_beside_them() -> None:
+    tried = Gate(kv_tokens=100_000, replicas=4)
+    went = [tried.admit(200, 300, prefix_key=7).replica for _ in range(120)]
+    assert set(went[:33]) == {went[0]}
+    counts = sorted(went.count(name) for name in set(went))
+    assert len(counts) == 4
+    assert counts[-1] - counts[0] <= 33

@@ -86,10 +86,10 @@ def test_what_is_hidden_by_what_hides_is_hidden() -> None:
     assert hidden == sorted(hidden)
 
 
-def test_inhibitions_are_within_a_workload_and_know_only_what_is_there() -> None:
+def test_inhibitions_are_within_a_workload_of_a_cluster_and_know_only_what_is_there() -> None:
     among = [alert for alert in alerts() if alert.part != "gateway"]
     for rule in inhibit_rules(among):
-        assert rule["equal"] == ["workload"]
+        assert rule["equal"] == ["cluster", "workload"]
         assert "Gateway" not in rule["target_matchers"][0]
 
 

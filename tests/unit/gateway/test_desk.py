@@ -63,7 +63,7 @@ def test_an_absent_output_limit_is_refused_where_the_policy_says_so() -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b'{"max_tokens": "5"}', b'{"n": 0}', b'{"n": true}', b'{"max_tokens": -1}', b"[" * 100_000],
+    [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b'{"max_tokens": "five"}', b'{"n": 0}', b'{"n": true}', b'{"max_tokens": -1}', b"[" * 100_000],
 )
 def test_a_body_that_no_engine_would_take_is_refused_here(document: bytes) -> None:
     world = World()
@@ -343,4 +343,26 @@ def test_an_engine_that_left_while_it_was_looked_at_is_not_taken_for_one() -> No
     client.sends(chat(max_tokens=5))
     world.engine().says(ANSWER)
     assert client.heard == ANSWER
+    world.at_rest()
+
+
+def test_a_list_to_embed_passes_however_many_it_has() -> None:
+    world = World("request: {maxInputTokens: 1000}")
+    client = world.client()
+    client.sends(post("/v1/embeddings", {"model": "m", "input": ["hello"] * 1000}))
+    assert len(Heard(world.engine().heard).requests) == 1
+    world.engine().says(ok(b'{"data": [], "usage": {"prompt_tokens": 2000, "total_tokens": 2000, "completion_tokens": 0}}'))
+    world.at_rest()
+
+
+@pytest.mark.parametrize("body", [{"n": "many"}, {"max_tokens": -1}, b"no json", b'{"logit_bias": [' + b"[]," * 60_000 + b"[]]}"])
+def test_in_shadow_a_body_that_would_be_refused_is_the_engines(body: object) -> None:
+    world = World(shadow=True)
+    client = world.client()
+    request = post("/v1/chat/completions", body)
+    client.sends(request)
+    assert Heard(world.engine().heard).requests[0][3] == request.partition(b"\r\n\r\n")[2]
+    world.engine().says(ANSWER)
+    assert client.heard == ANSWER
+    assert world.metrics.counters["shadow_refusals_total", (("reason", "bad-request"),)] == 1
     world.at_rest()

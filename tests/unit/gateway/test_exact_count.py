@@ -70,13 +70,12 @@ def test_prompts_of_ids_are_as_long_as_they_are_one_by_one(prompt: list[object],
 
 def test_one_long_prompt_among_many_short_ones_is_counted_and_refused() -> None:
     async def run() -> None:
-        world = counting()
+        world = counting("request: {maxInputTokens: 150}")
         client = world.client()
         client.sends(post("/v1/completions", {"model": "m", "prompt": ["word " * 200, *["a"] * 15], "max_tokens": 5}))
-        for _ in range(16):
-            await settled(world)
-            asked = json.loads(Heard(world.engine().heard).requests[-1][3])["prompt"]
-            world.engine().says(ok(json.dumps({"count": len(asked.split())}).encode()))
+        await settled(world)
+        (asked,) = [json.loads(one[3])["prompt"] for one in Heard(world.engine().heard).requests]  # the short ones are short by their bytes
+        world.engine().says(ok(json.dumps({"count": len(asked.split())}).encode()))
         await settled(world)
         assert client.heard[:13] == b"HTTP/1.1 413 "
         assert b"200 tokens long" in client.heard
@@ -135,3 +134,30 @@ def test_what_no_tokenizer_could_make_short_enough_is_not_counted() -> None:
     assert client.heard.startswith(b"HTTP/1.1 413 ")
     assert not world.engines
     world.at_rest()
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "cut", "refused"),
+    [
+        ("/v1/embeddings", "request: {maxInputTokens: 1000}", 1000, False),
+        ("/v1/embeddings", "request: {maxInputTokens: 1000}", 1001, True),
+        ("/v1/embeddings", "request: {maxInputTokens: 1000}", -1, True),
+        ("/v1/embeddings", "slo: {ttftP99Seconds: 2}", -1, False),
+        ("/v1/completions", "slo: {ttftP99Seconds: 2}", -1, False),
+        ("/v1/completions", "slo: {ttftP99Seconds: 2}", None, True),
+    ],
+)
+def test_a_prompt_that_the_engine_cuts_is_as_long_as_it_is_then(path: str, spec: str, cut: int | None, refused: bool) -> None:
+    async def run() -> None:
+        world = counting(spec)
+        client = world.client()
+        text = {"model": "m", "input" if path == "/v1/embeddings" else "prompt": "word " * 20_000}
+        client.sends(post(path, text if cut is None else {**text, "truncate_prompt_tokens": cut}))
+        await settled(world)
+        world.engine().says(ok(b'{"count":40000}'))
+        await settled(world)
+        assert client.heard[:13] == (b"HTTP/1.1 413 " if refused else b"")
+        client.leaves()
+        world.at_rest()
+
+    asyncio.run(run())

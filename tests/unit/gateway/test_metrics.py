@@ -73,6 +73,26 @@ def test_a_line_per_request_without_its_text(tmp_path: Path) -> None:
     assert "sk-1" not in text
 
 
+def test_a_log_that_was_moved_away_goes_on_under_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "logs" / "log"
+    path.parent.mkdir()
+    log = AccessLog(str(path))
+    client = (world := World(log=log)).client()
+    client.sends(chat(max_tokens=-1))
+    path.rename(tmp_path / "first")
+    log.reopen()
+    client.sends(chat(max_tokens=-1))
+    world.passes(0.2)
+    assert [len((tmp_path / name).read_text().splitlines()) for name in ("first", "logs/log")] == [1, 1]
+    path.rename(tmp_path / "second")
+    path.parent.rmdir()
+    log.reopen()
+    assert "the access log before is written on" in capsys.readouterr().err
+    client.sends(chat(max_tokens=-1))
+    world.passes(0.2)
+    assert len((tmp_path / "second").read_text().splitlines()) == 2
+
+
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         AccessLog(str(tmp_path / "missing" / "log"))

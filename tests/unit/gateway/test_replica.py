@@ -23,7 +23,9 @@ def test_addresses(url: str, name: str, authority: bytes, secure: bool, path: by
     assert (found.name, found.authority, found.secure, found.path) == (name, authority, secure, path)
 
 
-@pytest.mark.parametrize("url", ["", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://u:p@a", "http://a/?x", "http://a/#x"])
+@pytest.mark.parametrize(
+    "url", ["", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://u:p@a", "http://a/?x", "http://a/#x", "http://.a"]
+)
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(InputError):
         upstream_address(url)

@@ -38,6 +38,13 @@ def test_the_cards_of_one_pod() -> None:
     assert card.ecc_uncorrected is None  # DCGM's blank
 
 
+def test_a_pod_of_that_name_in_another_namespace_is_another() -> None:
+    other = TEXT.replace("inference", "staging").replace("GPU-a", "GPU-c")
+    seen = [[card.uuid for card in read("dcgm.prom", TEXT + other, pod=f"{space}/vllm-0").cards] for space in ("inference", "staging")]
+    assert seen == [["GPU-a"], ["GPU-c"]]
+    assert read("dcgm.prom", TEXT, pod="staging/vllm-0").cards == ()
+
+
 def test_every_card_where_no_pod_is_asked_for() -> None:
     assert [card.index for card in read("dcgm.prom", TEXT).cards] == [0, 1]
 

@@ -232,6 +232,7 @@ def test_a_model_is_found_by_its_short_name_and_close_ones_are_offered() -> None
     assert short.name == "Qwen/Qwen3-8B"
     assert find_model("nothing-like-it") is None
     assert "Qwen/Qwen3-8B" in close_names("Qwen/Qwen3-9B")
+    assert close_names("qwen2.5-72b-in")[0] == "Qwen/Qwen2.5-72B-Instruct"
 
 
 @pytest.mark.parametrize(

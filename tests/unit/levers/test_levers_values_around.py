@@ -69,6 +69,10 @@ def test_the_manifest_line_that_is_wrong_is_named() -> None:
         ask("model-path", "bad-config", "model", log_model_not_found=(1.0, "couldn't connect to 'https://huggingface.co'"))
     )
     assert "image:" in proposed(ask("pod-spec", "bad-config", "pod", pod_image_error=(1.0, "ErrImagePull: not found")))
+    full = ask("pod-spec", "bad-config", "pod", log_storage_refused=(1.0, "OSError: [Errno 28] No space left on device: '/c/x'"))
+    assert "larger volume" in proposed(full)
+    denied = ask("pod-spec", "bad-config", "pod", log_storage_refused=(1.0, "PermissionError: [Errno 13] Permission denied: '/.triton'"))
+    assert "TRITON_CACHE_DIR" in proposed(denied)
 
 
 def test_faults_of_the_node_go_to_its_owner_and_hangs_are_restarted() -> None:
@@ -76,6 +80,9 @@ def test_faults_of_the_node_go_to_its_owner_and_hangs_are_restarted() -> None:
     assert "kubectl cordon" in proposed(xid)
     assert "79" in xid.because
     assert "-CONT" in proposed(ask("controlled-restart", "hung-engine", "no-tokens", engine_core_stopped=1))
+    standing = ask("controlled-restart", "hung-engine", "no-tokens", tokens_stalled_s=0, running_requests=0)
+    assert isinstance(standing, Proposal)
+    assert standing.because.startswith("requests wait and none is admitted")
     hung = ask("controlled-restart", "hung-engine", "no-tokens", tokens_stalled_s=120)
     assert proposed(hung) == "kubectl delete pod vllm-6d5c7b9f8d-x2x4z -n chat --grace-period=60"
     assert "NCCL_DEBUG" in proposed(ask("collective-debug", "hung-engine", "collective"))

@@ -28,6 +28,17 @@ def test_a_pool_that_is_set_in_blocks_is_lowered_there() -> None:
     assert "lower --num-gpu-blocks-override" in refused(answer)
 
 
+def test_a_pool_that_was_set_and_does_not_go_in_is_left_to_the_engine() -> None:
+    sized: dict[str, ConfigScalar] = {"gpu_memory_utilization": 0.9, "model_memory_gib": 15.3, "available_kv_cache_memory_gib": 55.9}
+    in_bytes: dict[str, ConfigScalar] = {**sized, "kv_cache_memory_bytes": int(60 * GIB)}
+    in_blocks: dict[str, ConfigScalar] = {**sized, "num_gpu_blocks_override": 9999}
+    assert proposed(ask("kv-cache-memory-bytes", "gpu-oom", "startup", config=in_bytes)).startswith("remove --kv-cache-memory-bytes")
+    assert proposed(ask("blocks-override-off", "gpu-oom", "startup", config=in_blocks)).startswith("remove --num-gpu-blocks-override")
+    assert "as the pool was allocated" in refused(ask("blocks-override-off", "gpu-oom", "serving", config=in_blocks))
+    assert proposed(ask("gpu-memory-utilization-down", "gpu-oom", "startup", config=sized)) == "--gpu-memory-utilization 0.87"
+    assert "the weights fit" in refused(ask("tensor-parallel-up", "gpu-oom", "startup", config=in_bytes))
+
+
 def test_what_must_be_free_at_start_follows_the_utilisation_also_of_a_pool_in_bytes() -> None:
     free = (1.0, "Free memory on device cuda:0 (62.5/79.1 GiB) on startup is less than desired GPU memory utilization (0.9, 71.2 GiB).")
     config: dict[str, ConfigScalar] = {"gpu_memory_utilization": 0.9, "kv_cache_memory_bytes": int(60 * GIB)}

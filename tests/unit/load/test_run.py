@@ -35,12 +35,14 @@ def after(*pauses_s: float) -> Handler:
     return handle
 
 
-def ran(handle: Handler, rows: Sequence[Row], *, for_s: float | None = None, clients: int = 0) -> tuple[Collected, float]:
+def ran(
+    handle: Handler, rows: Sequence[Row], *, for_s: float | None = None, clients: int = 0, silent_s: float = 60.0
+) -> tuple[Collected, float]:
     """What was kept, and the seconds that it took."""
     with serving(handle) as (port, _):
         target = Target(address(f"http://127.0.0.1:{port}"), "completions", "m")
         began = time.monotonic()
-        run = Run(target, Traffic(tuple(rows), clients), Bounds(for_s, DRAIN_S), Prompts(1))
+        run = Run(target, Traffic(tuple(rows), clients), Bounds(for_s, DRAIN_S, silent_s), Prompts(1))
         kept = asyncio.run(asyncio.wait_for(run.go(), 10))
         return kept, time.monotonic() - began
 
@@ -55,6 +57,15 @@ def test_what_hangs_is_cut_once_all_was_sent_and_its_time_is_over(clients: int, 
     assert sorted(one.fate for one in kept.sent) == ["cut", "ok"]
     assert DRAIN_S <= took_s < 5
     assert not kept.interrupted
+
+
+@pytest.mark.parametrize("clients", [0, 1])
+def test_an_engine_of_which_nothing_comes_any_more_is_given_up(clients: int) -> None:
+    """Also where clients wait for their answers and would wait for ever."""
+    following = [Row("0", 0.0, 8, 1), Row("1", 0.0, 8, 1, after_id=None if clients else "0")]
+    kept, took_s = ran(after(30.0), following, clients=clients, silent_s=1.0)
+    assert [(one.fate, one.reason) for one in kept.sent] == [("error", "the engine sent nothing for 1 s")]
+    assert 1 <= took_s < 5
 
 
 def test_what_something_follows_is_waited_for() -> None:

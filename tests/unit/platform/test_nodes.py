@@ -10,6 +10,7 @@ from barostat.core.signal import Signal
 from barostat.platform import nodes
 from barostat.platform.events import read_events, xid_codes
 from barostat.platform.objects import instant
+from barostat.symptoms._kernel_kills import node_ran_short
 
 AT = instant("2026-11-21T12:00:00Z") or 0.0
 
@@ -118,7 +119,19 @@ def test_a_programs_xid_another_nodes_and_an_old_one_are_no_fault(event: dict[st
 
 def test_the_kernels_kills_name_their_victim() -> None:
     found = facts(node(), node_event("OOMKilling", "Memory cgroup out of memory: Killed process 4711 (VLLM::EngineCor) total-vm:1kB"))
-    assert found["kernel_oom_kill"].detail == "killed: VLLM::EngineCor"
+    assert found["kernel_oom_kill"].detail.startswith("killed: VLLM::EngineCor; OOMKilling: Memory cgroup out of memory")
+    assert not node_ran_short(found["kernel_oom_kill"].detail)
+
+
+def test_a_kill_that_an_event_calls_the_nodes_is_the_nodes() -> None:
+    found = facts(node(), node_event("SystemOOM", "System OOM encountered, victim process: python3, pid: 9"))
+    assert node_ran_short(found["kernel_oom_kill"].detail)
+
+
+@pytest.mark.parametrize("code", [31, 121])
+def test_a_condition_that_names_a_code_which_says_nothing_of_the_card_is_no_fault(code: int) -> None:
+    found = facts(node(conditions=[{"type": "XIDErrors", "status": "True", "reason": f"NvidiaXID{code}Error"}]))
+    assert found["node_gpu_unhealthy"].last == 0
 
 
 def test_xid_codes_in_the_spellings_of_the_field() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barostat.platform.placing import disruption_minimum, placeable, quota_left, rollout_complete
+from barostat.platform.placing import disruption_minimum, placeable, quota_left, requests, rollout_complete
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "vllm"}},
@@ -49,6 +49,54 @@ def test_nodes_that_take_nothing(nodes: list[dict[str, Any]], why: str) -> None:
     found, because = placeable(TEMPLATE, nodes, [])
     assert not found
     assert why in because
+
+
+def test_a_node_that_node_affinity_rules_out_takes_nothing() -> None:
+    term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["h100"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    found, why = placeable({"spec": {**TEMPLATE["spec"], "affinity": affinity}}, [node()], [])
+    assert (found, why) == (False, "n: is not what node affinity asks for (pool In h100)")
+
+
+def test_a_sidecar_among_the_init_containers_asks_beside_the_engine() -> None:
+    def init(cpu: str, **more: str) -> dict[str, Any]:
+        return {"name": "i", "resources": {"requests": {"cpu": cpu}}, **more}
+
+    def asked(*inits: dict[str, Any]) -> float:
+        return requests({"spec": {**TEMPLATE["spec"], "initContainers": list(inits)}})["cpu"]
+
+    assert (asked(), asked(init("500m")), asked(init("3"))) == (1.0, 1.0, 3.0)
+    assert asked(init("2", restartPolicy="Always")) == 3.0
+    assert asked(init("2", restartPolicy="Always"), init("4")) == 6.0
+    assert asked(init("4"), init("2", restartPolicy="Always")) == 4.0
+
+
+def full(**spec: Any) -> dict[str, Any]:
+    return {"spec": spec, "status": {"hard": {"pods": "3"}, "used": {"pods": "3"}}}
+
+
+def priority(how: str, *values: str) -> dict[str, Any]:
+    return {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": how, "values": list(values)}]}}
+
+
+@pytest.mark.parametrize(
+    ("scoped", "counts"),
+    [
+        ({}, True),
+        ({"scopes": ["NotTerminating"]}, True),
+        ({"scopes": ["Terminating"]}, False),
+        ({"scopes": ["NotBestEffort"]}, True),
+        ({"scopes": ["BestEffort"]}, False),
+        ({"scopes": ["NotTerminating", "BestEffort"]}, False),
+        (priority("In", "serving"), True),
+        (priority("In", "batch"), False),
+        (priority("Exists"), True),
+        ({"scopeSelector": {"matchExpressions": [{"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}]}}, False),
+    ],
+)
+def test_a_quota_counts_the_pods_of_its_scope_alone(scoped: dict[str, Any], counts: bool) -> None:
+    template = {"spec": {**TEMPLATE["spec"], "priorityClassName": "serving"}}
+    assert (quota_left(template, [full(**scoped)]) == 0) is counts
 
 
 def test_selectors_and_tolerations_count() -> None:

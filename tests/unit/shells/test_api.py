@@ -79,3 +79,7 @@ def test_what_the_verb_refuses_is_refused_in_its_words(call: object, says: str) 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'mitigate'"):
         _ = barostat.mitigate
+
+
+def test_tab_offers_what_can_be_asked_for() -> None:
+    assert dir(barostat) == sorted(barostat.__all__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barostat.alerts.alert import LeftOut
-from barostat.alerts.recorded import COUNTED, SLOW, promised_bounds
+from barostat.alerts.recorded import COUNTED, MODEL, SLOW, of_workload, promised_bounds
 from barostat.alerts.terms import Terms
 
 BUDGET = 0.01
@@ -17,5 +17,5 @@ def burning(terms: Terms, long: str, short: str, times: float) -> str | LeftOut:
     if not promised_bounds(terms):
         return LeftOut("no latency is promised: spec.slo of the limits file, or --ttft-p99 and --itl-p99")
     over = f" > {times * BUDGET:g}"
-    named = terms.matchers("job", "namespace", "model_name")
+    named = terms.matchers(*MODEL, **of_workload(terms))
     return f"{SLOW}{long}{named}{over} and {SLOW}{short}{named}{over} and {COUNTED}{named} >= {LEAST}"

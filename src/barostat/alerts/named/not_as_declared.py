@@ -41,11 +41,11 @@ def _shows(terms: Terms, label: str, value: str) -> str:
 
 
 def _info(terms: Terms, labels: dict[str, str], unlike: str = "") -> str:
-    matchers = terms.matchers("job", "namespace", "pod", "instance", **labels)
+    matchers = terms.matchers("cluster", "job", "namespace", "pod", "instance", **labels)
     inside = matchers[:-1] + (f",{unlike}" if unlike else "") + "}"
     seen = f"max without (engine, pid) ({vllm.RUNNING[0]}{terms.matchers()})"
-    kept = "job, instance, namespace, pod, block_size, num_gpu_blocks, gpu_memory_utilization, kv_cache_memory_bytes"
-    return f"max by ({kept}) ({vllm.CACHE_CONFIG}{inside}) and on (job, instance) {seen}"
+    kept = "cluster, job, instance, namespace, pod, block_size, num_gpu_blocks, gpu_memory_utilization, kv_cache_memory_bytes"
+    return f"max by ({kept}) ({vllm.CACHE_CONFIG}{inside}) and on (cluster, job, instance) {seen}"
 
 
 ALERT = Alert(

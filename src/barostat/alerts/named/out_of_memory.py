@@ -20,7 +20,7 @@ def expression(terms: Terms) -> str:
     """Ended for memory, and restarted lately."""
     ended = of_engines('kube_pod_container_status_last_terminated_reason{labels_and_reason="OOMKilled"} == 1', terms)
     lately = f"increase(kube_pod_container_status_restarts_total[{terms.span(WINDOW_S)}]) > 0"
-    return f"({ended}) and on (namespace, pod, container) {lately}"
+    return f"({ended}) and on (cluster, namespace, pod, container) {lately}"
 
 
 ALERT = Alert(

@@ -1,8 +1,9 @@
 """The built-in catalogue of models: the numbers that size their memory, with where they were read.
 
 The data are the `*.jsonl` beside this file: a model a line, with its name, its source and the fields of its configuration; long lists are
-runs. They are written by `dev/catalogue.py` and are part of the package, so they are read through the package's own loader at the first
-question: no path, no environment, and nothing at import.
+runs. They are written by `dev/catalogue.py`, but for `siblings.jsonl`: other checkpoints of one of those shapes, with the fields in which
+their own configuration differs (null: it has none), written by hand from their model cards. All are part of the package, so they are read
+through the package's own loader at the first question: no path, no environment, and nothing at import.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from re import IGNORECASE, compile, sub
+from typing import Any
 
 # Names under which people and logs know the same weights.
 _ALIASES = {
@@ -31,6 +33,9 @@ _FORMAT = compile(
 )
 
 
+_TELLING_CHARS = 4  # from so many on the beginning of a name says which family is meant
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogueModel:
     """One model. `config`: the fields of its configuration that size memory. `source`: where they were read."""
@@ -43,22 +48,39 @@ class CatalogueModel:
 FILES = ("deepseek", "google", "meta", "moonshot", "nemotron", "nvidia", "others", "qwen", "zai")
 
 
+SIBLINGS = "siblings"
+
+
 @cache
 def _rows() -> dict[str, tuple[str, dict[str, object]]]:
+    found: dict[str, tuple[str, dict[str, object]]] = {}
+    for name in FILES:
+        found |= {row["name"]: (row["source"], row["config"]) for row in _lines(name)}
+    for row in _lines(SIBLINGS):
+        source, config = found[row["shape_of"]]
+        own = row["config"]
+        kept = {name: value for name, value in {**config, **own}.items() if value is not None}
+        also = f" with {', '.join(own)} of its own" if own else ""
+        found[row["name"]] = (f"{source}, the shape of {row['shape_of']}{also}", kept)
+    return found
+
+
+def _lines(name: str) -> list[dict[str, Any]]:
     import json
     from pkgutil import get_data
 
-    found: dict[str, tuple[str, dict[str, object]]] = {}
-    for name in FILES:
-        for line in (get_data(__name__, f"{name}.jsonl") or b"").splitlines():
-            row = json.loads(line)
-            found[row["name"]] = (row["source"], row["config"])
-    return found
+    return [json.loads(line) for line in (get_data(__name__, f"{name}.jsonl") or b"").splitlines()]
 
 
 def model_names() -> tuple[str, ...]:
     """All names, in alphabetical order."""
     return tuple(sorted(_rows(), key=str.lower))
+
+
+def shape_names() -> tuple[str, ...]:
+    """The names whose configuration was read itself, in alphabetical order: one for each shape."""
+    siblings = {row["name"] for row in _lines(SIBLINGS)}
+    return tuple(name for name in model_names() if name not in siblings)
 
 
 def find_model(name: str) -> CatalogueModel | None:
@@ -85,15 +107,20 @@ def base_name(name: str) -> str:
 
 def _sibling(wanted: str) -> CatalogueModel | None:
     """The model, by a checkpoint of the same name with weights of another format; None for none. That format is not taken over."""
-    base = base_name(wanted)
-    base = _SAME_SHAPE.get(base, base_name(_ALIASES.get(f"meta-llama/{base}", base)))
-    alike = sorted((key for key in _rows() if base_name(key) == base), key=lambda key: (len(key), key))
-    if not base or not alike:
+    bare = _bare(wanted)
+    bare = _SAME_SHAPE.get(bare, _bare(_ALIASES.get(f"meta-llama/{bare}", bare)))
+    alike = sorted((key for key in _rows() if _bare(key) == bare), key=lambda key: (len(key), key))
+    if not bare or not alike:
         return None
     source, config = _rows()[alike[0]]
     unpacked = _unpacked(config)
     assert isinstance(unpacked, dict)
     return CatalogueModel(wanted.strip().strip("/"), f"{source}, the shape of {alike[0]}", without_format(unpacked))
+
+
+def _bare(name: str) -> str:
+    """As base_name, without what some checkpoints of one model have in their names and others not."""
+    return base_name(name).removeprefix("meta-").removesuffix("-hf")
 
 
 def without_format(config: dict[str, object]) -> dict[str, object]:
@@ -107,7 +134,10 @@ def close_names(name: str, count: int = 4) -> tuple[str, ...]:
     from difflib import get_close_matches
 
     by_tail = {key.split("/")[-1].lower(): key for key in model_names()}
-    return tuple(by_tail[tail] for tail in get_close_matches(name.split("/")[-1].lower(), by_tail, count, 0.4))
+    asked = name.split("/")[-1].lower()
+    longer = sorted(tail for tail in by_tail if len(asked) >= _TELLING_CHARS and tail.startswith(asked))
+    found = dict.fromkeys([*longer, *get_close_matches(asked, by_tail, count, 0.4)])
+    return tuple(by_tail[tail] for tail in list(found)[:count])
 
 
 def _unpacked(value: object) -> object:

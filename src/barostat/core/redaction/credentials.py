@@ -11,46 +11,80 @@ REDACTED = "[redacted]"
 
 _KEY = (
     r"[\w.-]*?(?:api[_-]?keys?|access[_-]?key(?:[_-]?id)?|secret[_-]?(?:access[_-]?)?key|private[_-]?key|signing[_-]?key|encryption[_-]?key"
-    r"|(?:account|subscription|storage|shared|service|deploy)[_-]?key|master[_-]?key|client[_-]?key[_-]?data|license[_-]?key|auth|token|passw(?:or)?d|passphrase|pwd|secret|credentials?|cookie|authorization|signature|sig|(?<![A-Za-z])pass|(?<![A-Za-z])pat|dsn|conn(?:ection)?[_-]?str(?:ing)?)"
+    r"|(?:account|subscription|storage|shared|service|deploy|auth)[_-]?key|master[_-]?key|client[_-]?key[_-]?data|license[_-]?key|auth|token|passw(?:or)?ds?|passphrase|passcode|pwd"
+    r"|secrets?|credentials?|cookie|authorization|signature|sig|(?<![A-Za-z])pass|(?<![A-Za-z])pat|(?<![A-Za-z])(?:admin|user|db|root)?pw|jwt|jsessionid|sessionid|etcdctl_user|dsn|conn(?:ection)?[_-]?str(?:ing)?"
+    r"|dockerconfigjson|otlp[_-]headers|x-honeycomb-team|key[_-]id|(?-i:[A-Z][A-Z0-9]*_KEY(?:_BASE)?))"
 )
-_EQUALS = r"(?:=>|[=:]|&#(?:61|58|x3[da]);|%3[da]|\\u003[da])"
+_EQUALS = r"(?:=>|:=|[=:]|&#(?:61|58|x3[da]);|&(?:equals|colon);|%(?:25)?3[da]|\\(?:u00|x)3[da])"
 """Between a name and its value, also as HTML, URLs and JSON have it."""
-_PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", re.DOTALL)
+_PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)", re.DOTALL)
 _URL = re.compile(
     r"([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^\s/?#'\"<>]{1,1024}@|[^\s/@:'\"<>]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"<>@]{0,1024}@)"
 )
-_BEARER = re.compile(r"\b(bearer|basic|negotiate|digest)\s+(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE)
+_BEARER = re.compile(r"\b(bearer|basic|negotiate|digest)\s+(?!sha\d+:)(?=\S*[\d=._~+/-]|\S{16})[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE)
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 _PAIR = re.compile(
-    rf"(?<![\w.-])(?:(?<!first )(?<!output )(?<!next )(?<!per )|(?!tokens?\b))(?P<key>{_KEY})"
-    rf"(?P<between>\\*[\"']?\s*{_EQUALS}\s*(?:!!?\w*\s+)?(?:[bfru]{{1,2}}(?=[\"']))?)"
-    rf"(?P<value>\[[^\]\n]*\]|\\+[\"'](?:(?!\\+[\"']).)*|{_QUOTED}|(?:bearer|basic)\s+\S+|[^\s,;&)}}\]\"']+)",
+    rf"(?<![\w.-])(?=[\w.-]+\\*[\"']?\s*[=:&%\\])(?:(?<!first )(?<!output )(?<!next )(?<!per )|(?!tokens?\b))(?P<key>{_KEY})"
+    rf"(?P<between>\\*[\"']?\s*{_EQUALS}\s*(?:[|>][+-]?\d?[ \t]*\n\s*)?(?:-\s+)?(?:(?:!!?|&)\w*\s+)?(?:[bfru]{{1,2}}(?=[\"']))?)"
+    rf"(?P<value>\[[^\]\n]*\]|\{{[^{{}}\n]*\}}|\\+[\"'](?:(?!\\+[\"']).)*|{_QUOTED}|(?:bearer|basic)\s+\S+|[^\s,;&)}}\]\"']+)",
     re.IGNORECASE,
 )
 _HEADER = re.compile(r"(?im)\b(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(\s*:\s*)(?!\[redacted\])[^\"'\n]+")
 _SPOKEN = re.compile(
-    r"\b(?P<said>"
-    r"(?:api[ _-]?key|access[ _-]?key|secret|token|passw(?:or)?d|passphrase|credential)s?(?: +(?:provided|given|used|received|is|was"
-    r"|of|for|\w{1,20} is))?\s*(?::|=|\bis\b|\s)\s*)(?P<value>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\s,;\"'`()<>\[\]{}]{4,})",
+    r"(?:\b|(?<=_))(?P<said>"
+    r"(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]key)?|token|passw(?:or)?d|passphrase|credential|requirepass|masterauth)s?"
+    r"(?: +(?:provided|given|used|received|is|was"
+    r"|of|for|\w{1,20} is))?\s{0,64}(?::|=|\bis\b|\s)\s{0,64}\(?)(?P<value>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\s,;\"'`()<>\[\]{}]{4,})",
     re.IGNORECASE,
 )
 """A key in a sentence: "API key provided: X", "password X". Of unquoted words only what looks like one is taken."""
 _QUERY_KEY = re.compile(
-    r"(?P<name>[?&](?:[\w.-]*(?:key|token|secret|sig|signature|password|passwd|pwd|auth|code|credential))=)[^&\s\"'<>#]+", re.IGNORECASE
+    r"(?P<name>[?&](?:[\w.-]*(?:key|token|secret|sig|signature|password|passwd|pwd|auth|code|credential|jwt))=)(?!\d{1,3}(?:[&\s\"'<>#]|$))[^&\s\"'<>#]+",
+    re.IGNORECASE,
 )
-_CURL_USER = re.compile(rf"(?P<said>\s(?:-u|--user|--proxy-user)(?:\s+|=)?)(?P<value>{_QUOTED}|[^\s'\"]+:[^\s'\"]*)")
+_CURL_USER = re.compile(
+    rf"(?P<said>\s(?:-[a-zA-Z]{{0,8}}[uU]|--user|--proxy-user)(?:\s+|=)?)(?P<value>{_QUOTED}|[^\s'\"]+:[^\s'\"]*)"
+    rf"|(?P<sent>\s(?:-b|--cookie|--oauth2-bearer)(?:\s+|=))(?:{_QUOTED}|[^\s'\"]+)"
+)
+_NAMED = re.compile(
+    rf"(?P<name>(?<![\w])name\\*[\"']?\s*[:=]\s*\\*[\"']?{_KEY}\\*[\"']?,?\s*\\*[\"']?value\\*[\"']?\s*[:=]\s*)"
+    rf"(?P<value>\\+[\"'](?:(?!\\+[\"']).)*|{_QUOTED}|[^\s,}}\]\"']+)",
+    re.IGNORECASE,
+)
+"""An item of `env:` as YAML, JSON and Go print it: the name, and the value beside it."""
+_FLAG_WORD = r"(?:api[-_.]?keys?|token|secret|passw(?:or)?d|pass|(?:secret|access|wandb|auth)[-_]key)"
+_LISTED_FLAG = re.compile(
+    rf"(?P<flag>[\"']--?(?:[a-z]+[-_.])*{_FLAG_WORD}[\"'],\s*"
+    rf"|[\"'](?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api-key|x-[\w-]{{1,60}}(?:key|token))[\"'],\s*b?)(?:{_QUOTED})",
+    re.IGNORECASE,
+)
+_PLAIN_FLAG = re.compile(
+    rf"(?P<flag>(?<![\w-])--?(?:[a-z\d]+[-_.])*{_FLAG_WORD}(?:\s+|=))"
+    rf"(?P<value>{_QUOTED}|(?![-\[]|\d{{1,3}}\b|(?:is|was|has|and|or|to|in|for|must|not|needs|with|given|from|may|can|requires?|flag"
+    rf"|(?-i:[A-Z_]*(?:KEY|TOKEN|SECRET|PASSWORD))\]?)(?!\S))[^\s'\"]+)"
+    rf"(?P<more>(?:[ \t]+(?![-&|;<>\\\[(])[^\s'\"]*\d[^\s'\"]*)*)",
+    re.IGNORECASE,
+)
+"""A secret flag in a command that a log quotes, as a list or as a line; several keys may follow `--api-key`."""
+_HOSTED = re.compile(r"(?P<who>(?<![\w@/.:+-])[\w.+-]{1,64}:)(?!\[redacted\])[^\s@:/'\"]{3,256}(?=@(?!sha\d)[\w.-]{1,253}:\d{2,5}(?!\w))")
+"""A user and a password before a host and its port, without a scheme; a tag before an image's digest is none."""
+_PROXY = re.compile(r"(?P<name>\b(?:https?|all|no|ftp)_proxy[\"']?\s*[=:]\s*[\"']?)[^\s@\"'/:]{1,200}:[^\s@\"']{1,400}@", re.IGNORECASE)
 _ELEMENT = re.compile(rf"(?P<opens><(?P<key>{_KEY})>)[^<\n]+", re.IGNORECASE)
 _COMMAND_PASSWORD = re.compile(
     rf"(?P<said>\bsshpass\s+-p\s*|\b(?:docker|podman|skopeo|buildah|registry)\s+login\b[^\n;&|]{{0,400}}?\s-p\s+"
-    rf"|\b(?:mysql\w*|mariadb[\w-]*)\b[^\n;&|]{{0,400}}?\s-p|\bredis-cli\b[^\n;&|]{{0,400}}?\s-a\s+|--from-literal[= ][\w.-]{{1,200}}=)"
+    rf"|\b(?:mysql\w*|mariadb[\w-]*)\b[^\n;&|]{{0,400}}?\s-p|\bredis-cli\b[^\n;&|]{{0,400}}?\s-a\s+"
+    rf"|\b(?:mongosh?|mongodump|az\s+login)\b[^\n;&|]{{0,400}}?\s-p\s+|\b(?:vault|wandb)\s+login\s+(?!-)"
+    rf"|\betcdctl\b[^\n;&|]{{0,400}}?\s--user[= ]"
+    rf"|\brabbitmqctl\s+(?:add_user|change_password)\s+\S+\s+|\bhttps?\s+-a\s+|--from-literal[= ][\w.-]{{1,200}}=)"
     rf"(?:{_QUOTED}|[^\s'\"]+)"
 )
 """What a command takes as a password without saying so."""
+_COMMANDS = ("sshpass", "login", "mysql", "mariadb", "redis-cli", "mongo", "etcdctl", "rabbitmqctl", "--from-literal")
 _UNSEEN = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _HINTS = re.compile(
-    r"(?:keys?|key_?id|token|secret|pass(?:w(?:or)?d)?|passphrase|pwd|pat|dsn|str(?:ing)?|auth|cookie|credentials?|authorization|signature|sig|data)"
-    rf"\\*[\"']?\s*{_EQUALS}|bearer|basic|negotiate|digest|://|-----BEGIN|key|secret|token|passw|passphrase|credential|curl|[?&]code=|\slogin\s|sshpass|mysql|mariadb|redis-cli|--from-literal",
+    r"(?:keys?|key_?id|token|secret|pass(?:w(?:or)?d)?|passphrase|passcode|pwd|pw|pat|dsn|str(?:ing)?|auth|jwt|sessionid|etcdctl_user|headers|honeycomb-team|configjson|cookie|credentials?|authorization|signature|sig|data)"
+    rf"\\*[\"']?\s*{_EQUALS}|bearer|basic|negotiate|digest|://|-----BEGIN|key|secret|token|passw|passphrase|credential|curl|[?&]code=|authorization|\slogin\s|@[\w.-]+:\d|_proxy\W|requirepass|masterauth|-pass\s|mongo|etcdctl|rabbitmq|\bhttps?\s+-a|sshpass|mysql|mariadb|redis-cli|--from-literal",
     re.IGNORECASE,
 )
 _WORDS = (
@@ -73,8 +107,14 @@ _WORDS = (
         "sig",
     ),
     *("bearer", "basic", "negotiate", "digest", "://", "-----begin"),
-    *("login", "mysql", "mariadb", "redis-cli", "--from-literal"),
+    *("login", "mysql", "mariadb", "redis-cli", "--from-literal", "mongo", "etcdctl", "rabbitmq", " -a ", "@", "_proxy"),
+    *("pw=", "pw:", "jwt", "sessionid", "otlp", "honeycomb", "dockerconfigjson"),
 )
+_PLACEHOLDER = re.compile(
+    r"</?\|?[a-z_]{1,24}\|?>|SIG[A-Z]{2,6}|[|>][+-]?|[\[{ ]*[\"']?(?:secretName|name)[\"']?: ?[\"']?[\w.-]{1,253}[\"']?[\]} ]*"
+)
+"""What stands where a value is expected and is none: special tokens, signals, a block's mark, the name of a Secret."""
+_HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 _HARMLESS = frozenset({"none", "null", "true", "false", "~", '""', "''", "[]", "[redacted]", "redacted", "***", ""})
 
 _ALLOWED_ENV = re.compile(
@@ -121,8 +161,17 @@ def _cleaned(text: str) -> str:
     text = _URL.sub(rf"\1{REDACTED}@", text)
     text = _QUERY_KEY.sub(rf"\g<name>{REDACTED}", text)
     if "curl" in low:
-        text = _CURL_USER.sub(rf"\g<said>{REDACTED}", text)
-    text = _COMMAND_PASSWORD.sub(rf"\g<said>{REDACTED}", text)
+        text = _CURL_USER.sub(lambda found: f"{found['said'] or found['sent']}{REDACTED}", text)
+    if any(word in low for word in _COMMANDS) or ("http" in low and "-a" in low):
+        text = _COMMAND_PASSWORD.sub(rf"\g<said>{REDACTED}", text)
+    if "@" in text:
+        text = _HOSTED.sub(rf"\g<who>{REDACTED}", _PROXY.sub(rf"\g<name>{REDACTED}@", text))
+    if "value" in low:
+        text = _NAMED.sub(_without_named, text)
+    if "'," in text or '",' in text:
+        text = _LISTED_FLAG.sub(rf"\g<flag>'{REDACTED}'", text)
+    if "--" in text or " -" in text:
+        text = _PLAIN_FLAG.sub(_without_flagged, text)
     if "</" in text:
         text = _ELEMENT.sub(rf"\g<opens>{REDACTED}", text)
     text = _HEADER.sub(rf"\1\2{REDACTED}", text)
@@ -201,9 +250,25 @@ def _without_spoken(match: re.Match[str]) -> str:
     """The sentence without the key in it: a quoted value is one, a bare word only where it looks like one."""
     value = match["value"]
     bare = value.strip("\"'`").rstrip(".")
-    if REDACTED in value or not looks_like_a_key(bare, quoted=value[0] in "\"'`"):
+    hexadecimal = "key" in match["said"].lower() and _HEX_KEY.fullmatch(bare)  # W&B's and Azure's are as a commit's hash is
+    if REDACTED in value or _PLACEHOLDER.fullmatch(bare) or not (hexadecimal or looks_like_a_key(bare, quoted=value[0] in "\"'`")):
         return match[0]
     return f"{match['said']}{REDACTED}"
+
+
+def _without_named(match: re.Match[str]) -> str:
+    value = match["value"]
+    if value.strip("\"'").lower() in _HARMLESS or REDACTED in value or _NOT_SECRET_NAME.search(match["name"]):
+        return match[0]
+    quote = value[0] if value[0] in "\"'" else ""
+    return f"{match['name']}{quote}{REDACTED}{quote}"
+
+
+def _without_flagged(match: re.Match[str]) -> str:
+    if REDACTED in match["value"]:
+        return match[0]
+    more = match["more"] if "key" not in match["flag"].lower() else ""
+    return f"{match['flag']}{REDACTED}{more}"
 
 
 def _without_value(match: re.Match[str]) -> str:
@@ -211,6 +276,8 @@ def _without_value(match: re.Match[str]) -> str:
     if value.strip().lower() in _HARMLESS or (REDACTED in value and len(value) < len(REDACTED) + 10):
         return match[0]
     bare = value.strip("\"'")
+    if _PLACEHOLDER.fullmatch(bare):
+        return match[0]  # `eos_token='</s>'` is a setting
     if re.fullmatch(r"-?\d{1,5}(?:\.\d{1,6})?%?", bare) and match["key"].lower().endswith(("token", "tokens", "sig", "auth")):
         return match[0]  # `time_per_token=0.5` is a measurement
     quote = value[0] if value[0] in "\"'" else ""

@@ -98,7 +98,7 @@ class Call:
         head.authorization, head.x_api_key = headers.get("authorization", b""), headers.get("x-api-key", b"")
         self.route = route_of(head.target)
         gateway = self.gateway
-        if gateway.keys is not None:
+        if gateway.keys is not None and head.method != b"OPTIONS":
             tenant = gateway.keys.tenant_of(head.x_api_key or bearer(head.authorization))
             if tenant is None:
                 return self._refuse(401, "unknown-key", "The API key is missing or not known here.")
@@ -111,10 +111,20 @@ class Call:
             return () if self._full_duplex else (messages.HEADERS_PASS,)
         return self._unread()
 
-    def _unread(self) -> Sequence[ProcessingResponse]:
+    def _malformed(self, found: Malformed) -> Sequence[ProcessingResponse]:
+        gateway = self.gateway
+        if not gateway.desk.shadow:
+            return self._refuse(400, "bad-request", found.message, parameter=found.parameter)
+        gateway.metrics.would_refuse("bad-request")
+        return self._unread(with_body=True)
+
+    def _unread(self, *, with_body: bool = False) -> Sequence[ProcessingResponse]:
+        """It goes on to any engine, outside the account. `with_body`: its body has come, and goes too."""
         replica = self.gateway.desk.any_replica(self.not_on)
         if replica is None:
             return self._refuse(503, "no-replica", "No engine can be reached.", retry_after_s=1.0)
+        if with_body:
+            return self._to_engine(replica.name, None, [])
         self._goes_to(replica.name)
         headers, removed = self._credentials()
         passed = messages.to_engine(self.processor.endpoints[replica.name], headers=headers, removed=removed, at_body=False)
@@ -137,7 +147,7 @@ class Call:
         self._pieces.clear()
         shape = shape_of(self.route, self.body)
         if isinstance(shape, Malformed):
-            return self._refuse(400, "bad-request", shape.message, parameter=shape.parameter)
+            return self._malformed(shape)
         self.shape = shape
         self.stream = shape.stream
         gateway = self.gateway
@@ -201,8 +211,7 @@ class Call:
     def _followed(self, decision: Admitted | Refused) -> Sequence[ProcessingResponse]:
         if isinstance(decision, Refused):
             self.reservation = 0  # what waited and is refused has nothing to return
-            sentence = f"{decision.message[:1].upper()}{decision.message[1:]}."
-            return self._refuse(decision.status, decision.reason, sentence, retry_after_s=decision.retry_after_s)
+            return self._refuse(decision.status, decision.reason, decision.sentence, retry_after_s=decision.retry_after_s)
         self.reservation = decision.reservation
         shape = self.shape
         assert shape is not None
@@ -211,10 +220,15 @@ class Call:
         if decision.capped and decision.output_cap is not None and shape.route in GENERATING:
             body = capped(shape.route, self.body, decision.output_cap)
             extra.append(("x-barostat-output-cap", b"%d" % decision.output_cap))
-        self._goes_to(decision.replica)
-        self._answered = True
         self.forwarded_at = self.gateway.desk.clock()
-        endpoint = self.processor.endpoints[decision.replica]
+        return self._to_engine(decision.replica, body, extra)
+
+    def _to_engine(self, name: str, body: bytes | None, extra: list[tuple[str, bytes]]) -> Sequence[ProcessingResponse]:
+        """Its body, or this one in its place, goes on to that engine."""
+        self._goes_to(name)
+        self._answered = True
+        whole, self.body = self.body, b""  # it is Envoy's from here on, and not held for as long as the answer takes
+        endpoint = self.processor.endpoints[name]
         headers, removed = self._credentials()
         headers = (*headers, *extra)
         if not self._full_duplex:
@@ -224,7 +238,7 @@ class Call:
         if body is not None:
             headers = (*headers, ("content-length", b"%d" % len(body)))
         first = messages.to_engine(endpoint, headers=headers, removed=removed, at_body=False)
-        return (first, *messages.streamed_body(self.body if body is None else body))
+        return (first, *messages.streamed_body(whole if body is None else body))
 
     def _goes_to(self, name: str) -> None:
         self.served_by = name

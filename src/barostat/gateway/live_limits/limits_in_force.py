@@ -9,6 +9,7 @@ from typing import Any
 
 from barostat.core.errors import InputError
 from barostat.core.limits import ServingLimits
+from barostat.gateway.file_stamp import stamp
 from barostat.gateway.live_limits.overrides import Fences, HeldByAnother, Override, asked_override, in_force
 from barostat.gateway.metrics import Metrics
 from barostat.io.input_files.limits_file import as_document, load
@@ -19,13 +20,14 @@ _LOOK_EVERY_S = 2.0
 class LimitsInForce:
     """Reads the file whole or not at all; a file that is wrong leaves the last right one in force, and that is said."""
 
-    def __init__(self, path: Path, metrics: Metrics, *, has_keys: bool = True) -> None:
-        """`has_keys`: tenants can be told apart. Errors: InputError where the file is wrong at the start."""
+    def __init__(self, path: Path, metrics: Metrics, *, has_keys: bool = True, with_keys: frozenset[str] = frozenset()) -> None:
+        """`has_keys`: tenants can be told apart, `with_keys`: these. Errors: InputError where the file is wrong at the start."""
         self.path = path
         self.adopt: Callable[[ServingLimits, bool], None] | None = None
         self._metrics = metrics
         self._has_keys = has_keys
-        self._stamp = _stamp(path)
+        self._with_keys = with_keys
+        self._stamp = stamp(path)
         self.file = self._load()
         self.override: Override | None = None
         self._fences = Fences()
@@ -40,7 +42,7 @@ class LimitsInForce:
 
     def reload(self, now: float) -> None:
         """The file is read, and in force if it is right."""
-        self._stamp = _stamp(self.path)
+        self._stamp = stamp(self.path)
         try:
             self.file = self._load()
         except InputError as error:
@@ -55,6 +57,12 @@ class LimitsInForce:
         limits = load(self.path)
         if limits.spec.tenants and not self._has_keys:
             raise InputError("spec.tenants: tenants are told apart by their keys; say --keys FILE, or leave them out", str(self.path))
+        unlisted = self._with_keys - {tenant.name for tenant in limits.spec.tenants}
+        if limits.spec.tenants and unlisted:
+            names = ", ".join(sorted(unlisted))
+            print(
+                f"barostat gateway: {self.path} lists no tenant {names}: requests with their keys are refused", file=sys.stderr, flush=True
+            )
         return limits
 
     def tick(self, now: float) -> None:
@@ -70,7 +78,7 @@ class LimitsInForce:
             self._tell(now)
         if now - self._looked_at >= _LOOK_EVERY_S:
             self._looked_at = now
-            if (stamp := _stamp(self.path)) is not None and stamp != self._stamp:
+            if (now_there := stamp(self.path)) is not None and now_there != self._stamp:
                 self.reload(now)
 
     def put(self, document: Any, now: float) -> Override:
@@ -119,12 +127,3 @@ class LimitsInForce:
         if self.adopt is not None:
             held = self.override
             self.adopt(self.limits(now), held is not None and held.enforce)
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What tells one version of the file from another, None where it is not there (a mounted one is, for a moment, not)."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

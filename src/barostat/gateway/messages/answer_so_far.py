@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from barostat.gateway.messages.usage import TAIL_BYTES
 
+_SMALL_BYTES = 64  # `[DONE]` and the last chunk: reads of their own, behind the one with `usage`
 _BYTES_PER_TOKEN = 5
 _JOINED_BYTES = 12
 _EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
@@ -25,7 +26,10 @@ class AnswerSoFar:
     def note(self, data: bytes, stream: bool) -> None:
         """These bytes have passed."""
         self.passed_bytes += len(data)
-        self._before_last, self._last = self._last, data
+        if len(self._last) < TAIL_BYTES and (len(data) <= _SMALL_BYTES or not stream):
+            self._last += data
+        else:
+            self._before_last, self._last = self._last, data
         if stream:
             self._count(data)
             if len(self.first) < TAIL_BYTES:

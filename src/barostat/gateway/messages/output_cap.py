@@ -9,7 +9,7 @@ import re
 
 import orjson
 
-from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, WRITTEN_WHERE_ABSENT, Route
+from barostat.gateway.messages.routes import OUTPUT_PARAMETERS, WRITTEN_WHERE_ABSENT, Route, whole
 from barostat.gateway.messages.structure import TEXT
 
 _STRING = re.compile(TEXT, re.S)
@@ -32,7 +32,7 @@ def capped(route: Route, body: bytes, cap: int) -> bytes:
         parts: list[bytes] = []
         copied = 0
         for _, start, end, value in found:
-            if none_stated if value is None else value > cap:
+            if none_stated if value is None else (whole(value) or 0) > cap:
                 parts += (body[copied:start], b"%d" % cap)
                 copied = end
         if parts:

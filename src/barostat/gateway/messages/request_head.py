@@ -26,7 +26,7 @@ class RequestHead:
 
     __slots__ = (
         "authorization", "chunked", "encodings", "expects_100", "hosts", "http_1_0", "length", "lengths", "lines", "method",
-        "named", "persistent", "target", "understood", "x_api_key",
+        "named", "persistent", "target", "understood", "upgrade", "x_api_key",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -42,6 +42,7 @@ class RequestHead:
         self.expects_100 = False
         self.http_1_0 = False
         self.persistent = True
+        self.upgrade = False
         self.named: set[bytes] | None = None
         self.authorization = b""
         self.x_api_key = b""
@@ -76,6 +77,8 @@ class RequestHead:
             self.expects_100 = value.strip().lower() == b"100-continue"
         elif name == b"host":
             self.hosts += 1
+        elif name == b"upgrade":
+            self.upgrade = True
 
     def wrong(self) -> tuple[int, str, str] | None:
         """Why this head is refused: status, reason and sentence; None where it may pass."""
@@ -92,6 +95,17 @@ class RequestHead:
         if self.hosts != 1 and not (self.http_1_0 and self.hosts == 0):
             return 400, "bad-request", "Exactly one Host is needed."
         return None
+
+    @property
+    def has_body(self) -> bool:
+        """A body comes after it."""
+        return self.length > 0 or self.chunked
+
+    @property
+    def framing(self) -> bytes:
+        """A head that says no more than how the body is delimited."""
+        body = b"transfer-encoding: chunked" if self.chunked else b"content-length: %d" % self.length
+        return b"POST / HTTP/1.1\r\nhost: gateway\r\n%b\r\n\r\n" % body
 
     def credentials(self) -> bytes:
         """The client's own credentials as lines, for an engine that asks for them itself."""

@@ -5,6 +5,7 @@ Shapes: OpenAI chat completions, completions, responses and embeddings, Anthropi
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
@@ -41,6 +42,7 @@ WRITTEN_WHERE_ABSENT: dict[Route, str] = {
 """The parameter that is written where none is stated: of chat's two the one that every engine knows."""
 _COMPLETIONS_DEFAULT_TOKENS = 16  # OpenAI's, and vLLM's, where a completion states no limit
 _MOST = 1 << 20
+_WRITTEN = re.compile(r"\s*[-+]?[0-9]{1,18}\s*", re.ASCII)
 _WORTH_KEEPING_BYTES = 1024
 _OPENING = 512
 """Characters that tell one conversation from another: of its first two messages, the system's and the user's first. A short one is
@@ -49,7 +51,7 @@ computed anywhere as fast."""
 
 @dataclass(slots=True)
 class Shape:
-    """What a request asks for. `media`: parts whose tokens their bytes say nothing of. `text_bytes`: of the whole body.
+    """What a request asks for. `media`: parts whose tokens their bytes say nothing of. `text_bytes`: of the body without those.
 
     `plain`: known to be ASCII without an escaped character. `opening`: equal for requests that begin alike. `tools`: it brings tools, whose
     descriptions the template repeats. `prompt_ids`: tokens of prompts that come as ids. `longest`: the longest of several prompts, in
@@ -129,17 +131,16 @@ def _output(shape: Shape, document: dict[str, Any]) -> Malformed | None:
     for name in OUTPUT_PARAMETERS[shape.route]:
         value = document.get(name)
         if value is not None:
-            if type(value) is float and value.is_integer():
-                value = int(value)  # as the engine takes it
-            if type(value) is not int or value < 0:
+            value = whole(value)
+            if value is None or value < 0:
                 return Malformed(f"{name} must be a positive whole number.", name)
-            shape.output_limit = min(value, _MOST)
+            shape.output_limit = max(1, min(value, _MOST))  # of 0 the engine makes one, to echo the prompt, or nothing at all
             break
     else:
         if shape.route == "completions":
             shape.output_limit = _COMPLETIONS_DEFAULT_TOKENS
-    least = document.get("min_tokens")
-    if type(least) is int:
+    least = whole(document.get("min_tokens"))
+    if least is not None:
         shape.least_output_tokens = max(0, min(least, _MOST))
     priority = document.get("priority")
     if type(priority) is int:
@@ -147,12 +148,22 @@ def _output(shape: Shape, document: dict[str, Any]) -> Malformed | None:
     return None
 
 
+def whole(value: Any) -> int | None:
+    """The whole number as which the engine takes this value: 5, 5.0, "5"; None for none."""
+    if type(value) is str and _WRITTEN.fullmatch(value):
+        return int(value)
+    if type(value) is float and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
+
+
 def _copies(shape: Shape, document: dict[str, Any]) -> Shape | Malformed:
     copies = 1
     for name in ("n", "best_of"):
         value = document.get(name)
         if value is not None:
-            if type(value) is not int or not 1 <= value <= _MOST:
+            value = whole(value)
+            if value is None or not 1 <= value <= _MOST:
                 return Malformed(f"{name} must be a positive whole number.", name)
             copies = max(copies, value)
     if shape.route in ("chat", "completions"):
@@ -166,7 +177,7 @@ def _messages(shape: Shape, document: dict[str, Any]) -> None:
         shape.messages = len(messages) + 1
         for message in messages:
             if type(message) is dict and type(content := message.get("content")) is list:
-                shape.media += _media(content)
+                _media(shape, content)
         if shape.text_bytes >= _WORTH_KEEPING_BYTES:
             shape.opening = hash("".join(_text(one)[:_OPENING] for one in messages[:2]))
     shape.tools = bool(document.get("tools"))
@@ -178,15 +189,28 @@ def _text(message: Any) -> str:
     return content if type(content) is str else ""
 
 
-def _media(parts: list[Any]) -> int:
-    found = 0
+def _media(shape: Shape, parts: list[Any]) -> None:
+    """The parts that are no text are counted, and what they bring within the body is no text."""
     for part in parts:
         kind = part.get("type") if type(part) is dict else None
         if kind == "tool_result" and type(part.get("content")) is list:
-            found += _media(part["content"])
+            _media(shape, part["content"])
         elif kind not in ("text", "input_text", "output_text", "refusal", "thinking", "tool_use", "tool_result", "summary_text", None):
-            found += 1
-    return found
+            shape.media += 1
+            for value in part.values():
+                shape.text_bytes -= _inline_bytes(value)
+
+
+def _inline_bytes(value: Any) -> int:
+    """Bytes of a picture, a sound or a film that stands in the body itself: a data URL, or `data` beside what says of which kind it is."""
+    if type(value) is str:
+        return len(value) if value.startswith("data:") else 0
+    if type(value) is not dict:
+        return 0
+    data = value.get("data")
+    if type(data) is str and value.get("type") != "text":
+        return len(data)
+    return _inline_bytes(value["url"]) if type(value.get("url")) is str else 0
 
 
 def _opening(text: str) -> int:
@@ -199,7 +223,7 @@ def _responses(shape: Shape, document: dict[str, Any]) -> None:
         shape.messages = len(items) + 1
         for item in items:
             if type(item) is dict and type(item.get("content")) is list:
-                shape.media += _media(item["content"])
+                _media(shape, item["content"])
     elif type(items) is str:
         shape.opening = _opening(items)
     shape.tools = bool(document.get("tools"))

@@ -23,6 +23,11 @@ class KeyTable:
         self._secret = secrets.token_bytes(32)
         self._tenants = {self._digest(key.encode()): tenant for key, tenant in keys.items()}
 
+    @property
+    def tenants(self) -> frozenset[str]:
+        """Those that have a key."""
+        return frozenset(self._tenants.values())
+
     def _digest(self, key: bytes) -> bytes:
         return blake2b(key, digest_size=32, key=self._secret).digest()
 

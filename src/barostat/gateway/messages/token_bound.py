@@ -6,10 +6,10 @@ from at least one byte of the text, so a text has at most as many tokens as UTF-
 has. Three things add tokens. The template, for each message (about 5; the JSON around a message is longer than that) and once (a preamble,
 the generation prompt, the preamble for tools; tools are written with indentation by some). A normaliser: NFC, as Qwen has it, makes UTF-8
 at most three times as long (Unicode Annex 15), and only of what is not ASCII; NFKC can do more, and no byte-level tokenizer of a chat
-model that vLLM serves uses it. And images, audio and video, which are not text: a constant each. A `usage` above the bound raises what is
-added once, and is counted.
+model that vLLM serves uses it. And images, audio and video, which are not text: a number each. A `usage` above the bound raises what is
+added once, or that number where there are such, and is counted.
 
-The estimate is the tokens per byte that `usage` told lately, by route, times the bytes.
+The estimate is the tokens per byte that `usage` told lately, by route, times the bytes, and what it told of a medium.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ _THEN_EVERY = 8
 class TokenCounts:
     """The bound and the estimate, and what `usage` has taught about both."""
 
-    __slots__ = ("added_tokens", "exceeded", "per_byte", "samples", "spread")
+    __slots__ = ("added_tokens", "exceeded", "media_tokens", "per_byte", "per_medium", "samples", "spread")
 
     def __init__(self) -> None:
         self.per_byte: dict[Route, float] = {}
         self.spread: dict[Route, float] = {}
         self.samples: dict[Route, int] = {}
         self.added_tokens = 0
+        self.media_tokens = MEDIA_TOKENS
+        self.per_medium = float(MEDIA_TOKENS)
         self.exceeded = 0
 
     def bound(self, shape: Shape) -> int:
@@ -48,7 +50,7 @@ class TokenCounts:
         text = shape.text_bytes if shape.plain else NORMALISED * shape.text_bytes
         tokens = text + PREAMBLE_TOKENS + MESSAGE_TOKENS * shape.messages + self.added_tokens
         if shape.media:
-            tokens += MEDIA_TOKENS * shape.media
+            tokens += self.media_tokens * shape.media
         if shape.tools:
             tokens += (TOOLS_INDENTED - 1) * text + TOOLS_PREAMBLE_TOKENS
         return tokens
@@ -65,8 +67,15 @@ class TokenCounts:
         """What it will be, as far as this traffic tells: the mean."""
         if shape.prompt_ids:
             return shape.prompt_ids
-        guess = int(shape.text_bytes * self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE)) + MEDIA_TOKENS * shape.media
-        return guess + 1
+        return int(shape.text_bytes * self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE) + self.per_medium * shape.media) + 1
+
+    def bound_of_text(self, text: str) -> int:
+        """Never below the truth of one prompt."""
+        return (len(text) if text.isascii() else NORMALISED * len(text.encode())) + PREAMBLE_TOKENS + self.added_tokens
+
+    def estimate_of_text(self, route: Route, text: str) -> int:
+        """What one prompt will be."""
+        return int(len(text) * self.per_byte.get(route, _FIRST_TOKENS_PER_BYTE)) + 1
 
     def learn(self, shape: Shape, prompt_tokens: int) -> None:
         """`usage` said how many tokens this one was."""
@@ -74,10 +83,15 @@ class TokenCounts:
             return
         if (above := prompt_tokens - (shape.bound or self.bound(shape))) > 0:
             self.exceeded += 1
-            self.added_tokens = min(self.added_tokens + above, 1 << 16)
-        if shape.media:
-            return
+            if shape.media:
+                self.media_tokens = min(self.media_tokens - (-above // shape.media), 1 << 16)
+            else:
+                self.added_tokens = min(self.added_tokens + above, 1 << 16)
         route = shape.route
+        if shape.media:
+            text = shape.text_bytes * self.per_byte.get(route, _FIRST_TOKENS_PER_BYTE)
+            self.per_medium += _WEIGHT * (max(0.0, prompt_tokens - text) / shape.media - self.per_medium)
+            return
         seen = self.samples.get(route, 0) + 1
         self.samples[route] = seen
         if seen > _ALL_OF_FIRST and seen % _THEN_EVERY:

@@ -35,7 +35,8 @@ class TokenizeQuestion(NamedTuple):
 
 
 class TokenizeQuestions(NamedTuple):
-    """All that is asked of one request, each count at most `cut` where the engine cuts a prompt. `known`: of prompts that come as ids."""
+    """All that is asked of one request, each count at most `cut` where the engine cuts a prompt (-1: to what it takes). `known`: of prompts
+    that come as ids."""
 
     asked: list[TokenizeQuestion]
     cut: int | None
@@ -46,7 +47,7 @@ def questions_of(shape: Shape, body: bytes) -> TokenizeQuestions | None:
     """What the engine is asked for this request; None where it has no form for it."""
     document = orjson.loads(body)
     cut = document.get(_CUT)
-    most = cut if type(cut) is int and cut >= 0 and shape.route in ("chat", "completions") else None
+    most = cut if type(cut) is int and cut >= -1 and shape.route in ("chat", "completions", "embeddings") else None
     if shape.route == "messages":
         return TokenizeQuestions([_of_messages(document)], None)
     if shape.route == "chat":

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 TAIL_BYTES = 1024
-_COUNT = re.compile(rb'"(p|i|c|o)[a-z]*_tokens"[ \t]*:[ \t]*(\d{1,9})')
+_COUNT = re.compile(rb'"(p|i|c|o)(?:rompt|nput|ompletion|utput)_tokens"[ \t]*:[ \t]*(\d{1,9})')
 
 
 class Usage(NamedTuple):

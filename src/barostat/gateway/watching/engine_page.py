@@ -73,7 +73,7 @@ def read_page(page: bytes) -> EnginePage | None:
 
 
 def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
-    """The KV pool of all engines behind the page together, None where it does not say."""
+    """The KV pool of all engines behind the page together, None where it does not say, or they have none (models without attention)."""
     exposition = read(page.decode("utf-8", "replace"))
     engines = sorted({sample.labels.get("engine", "") for sample in exposition.named("vllm:num_requests_running")}) or [""]
     tokens = 0.0
@@ -84,6 +84,8 @@ def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
             return None
         block = one.block_size_tokens or block
         tokens += one.tokens - (block if one.blocks is not None and one.tokens == one.blocks * block else 0.0)
+    if tokens < 1:
+        return None
     said = settings(exposition)
     sharing = said.get("enable_prefix_caching")
     watermark = said.get("watermark")

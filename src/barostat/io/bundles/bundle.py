@@ -10,13 +10,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from barostat.core.bounds import REPLICAS, SCRAPES
+from barostat.core.bounds import BUNDLE_OBJECTS, BUNDLE_VALUES, GPU_BYTES, REPLICAS, SCRAPES
 from barostat.core.errors import InputError
+from barostat.core.marks import JSON_MARKS, counted
 from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.gpus import kernel_log
 from barostat.io.bundles import manifest
 from barostat.io.bundles.bundle_files import files
 from barostat.io.bundles.layout import Place
+from barostat.io.input_files.json_text import why_no_json
 from barostat.io.input_files.lines import NotText, Reads, lines
 from barostat.judge.evidence.recording import GpuText, HostReading, Recording, ReplicaRecording, Scrape
 from barostat.platform import access_log
@@ -24,9 +26,9 @@ from barostat.platform.pods import pods
 
 MAX_TEXT_BYTES = 32 << 20
 """One scrape or one tool's output; a real one has less than one megabyte."""
-MAX_JSON_BYTES = 128 << 20
+MAX_JSON_BYTES = 64 << 20
 MAX_KEPT_BYTES = 512 << 20
-"""All texts that are kept whole; logs are streamed and do not count."""
+"""All texts and documents that are kept whole; logs are streamed and do not count."""
 _DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$")
 
 
@@ -57,7 +59,8 @@ class _Reader:
     has_gateway: bool = False
     files: int = 0
     kept_bytes: int = 0
-    _full: set[str] = field(default_factory=set)
+    kept_values: int = 0
+    _full: set[tuple[str, str]] = field(default_factory=set)
     _left_out: int = 0
 
     def note(self, problem: str) -> None:
@@ -75,6 +78,8 @@ class _Reader:
             if place.owner not in self.replicas and len(self.replicas) >= REPLICAS.most:
                 self._left_out += 1
                 return
+            if (place.role, place.owner) in self._full:
+                return
             self.replica(place.owner)
         match place.role:
             case "log" | "previous-log" | "kernel-log":
@@ -84,7 +89,7 @@ class _Reader:
                 self.files += 1
             case "kubernetes":
                 if (document := self._json(name, file)) is not None:
-                    self.kubernetes[place.owner] = document
+                    self.kubernetes[place.owner] = self._bounded(name, document)
                     self.files += 1
             case "manifest":
                 raw = _whole(file, manifest.MAX_BYTES)
@@ -96,20 +101,20 @@ class _Reader:
                 values = self._json(name, file)
                 if isinstance(values, Mapping):
                     reading = HostReading(place.at, values, source)
-                    self._keep(place.owner, lambda replica: replace(replica, host=(*replica.host, reading)))
+                    self._keep(place.role, place.owner, lambda replica: replace(replica, host=(*replica.host, reading)))
                 elif values is not None:
                     self.note(f"{name} was left out: it should be a JSON object")
             case "scrape" | "gpu":
                 self._take_text(name, place, file, source)
 
-    def _keep(self, owner: str, change: Callable[[ReplicaRecording], ReplicaRecording]) -> None:
+    def _keep(self, role: str, owner: str, change: Callable[[ReplicaRecording], ReplicaRecording]) -> None:
         known = self.replica(owner)
         changed = change(known)
-        if len(changed.scrapes) <= SCRAPES.most:
+        if max(map(len, (changed.scrapes, changed.failed_scrapes, changed.gpu_texts, changed.host))) <= SCRAPES.most:
             self.replicas[owner] = changed
-        elif owner not in self._full:
-            self._full.add(owner)
-            self.note(f"more than {SCRAPES.most:,} scrapes of {owner}: the others were left out")
+        else:
+            self._full.add((role, owner))
+            self.note(f"more than {SCRAPES.most:,} {'scrapes' if role == 'scrape' else 'readings'} of {owner}: the others were left out")
         self.files += 1
 
     def _take_log(self, name: str, place: Place, file: Reads, source: str) -> None:
@@ -125,52 +130,66 @@ class _Reader:
         if not log.lines:
             self.note(f"{name} is empty")
         if place.role == "log":
-            self._keep(place.owner, lambda replica: replace(replica, log=log))
+            self._keep(place.role, place.owner, lambda replica: replace(replica, log=log))
         else:
-            self._keep(place.owner, lambda replica: replace(replica, previous_log=log))
+            self._keep(place.role, place.owner, lambda replica: replace(replica, previous_log=log))
 
     def _take_text(self, name: str, place: Place, file: Reads, source: str) -> None:
-        raw = _whole(file, MAX_TEXT_BYTES)
+        most_bytes = GPU_BYTES.most if place.role == "gpu" else MAX_TEXT_BYTES
+        raw = _whole(file, most_bytes)
         if raw is None:
-            self.note(f"{name} was left out: it is larger than {MAX_TEXT_BYTES >> 20} MiB")
+            self.note(f"{name} was left out: it is larger than {most_bytes >> 20} MiB")
             return
-        self.kept_bytes += len(raw)
-        if self.kept_bytes > MAX_KEPT_BYTES:
-            raise InputError(f"scrapes and GPU readings of more than {MAX_KEPT_BYTES >> 20} MiB; leave out the older ones", str(self.path))
+        self._count(raw)
         if b"\0" in raw[:4096] or raw.startswith(b"\x1f\x8b"):
             self.note(f"{name} was left out: it is binary, not text")
             return
         text = raw.decode("utf-8-sig", "replace")
         if place.role == "gpu":
             found = GpuText(place.at, place.kind, text, source)
-            self._keep(place.owner, lambda replica: replace(replica, gpu_texts=(*replica.gpu_texts, found)))
+            self._keep(place.role, place.owner, lambda replica: replace(replica, gpu_texts=(*replica.gpu_texts, found)))
         elif text.strip():
             scrape = Scrape(place.at, text, source)
-            self._keep(place.owner, lambda replica: replace(replica, scrapes=(*replica.scrapes, scrape)))
+            self._keep(place.role, place.owner, lambda replica: replace(replica, scrapes=(*replica.scrapes, scrape)))
         else:
             self.note(f"{name} is empty: counted as a scrape that failed")
             failed = (place.at, "the recorded scrape is empty")
-            self._keep(place.owner, lambda replica: replace(replica, failed_scrapes=(*replica.failed_scrapes, failed)))
+            self._keep(place.role, place.owner, lambda replica: replace(replica, failed_scrapes=(*replica.failed_scrapes, failed)))
+
+    def _count(self, raw: bytes) -> None:
+        self.kept_bytes += len(raw)
+        if self.kept_bytes > MAX_KEPT_BYTES:
+            raise InputError(f"scrapes and readings of more than {MAX_KEPT_BYTES >> 20} MiB; leave out the older ones", str(self.path))
 
     def _json(self, name: str, file: Reads) -> Any:
         raw = _whole(file, MAX_JSON_BYTES)
         if raw is None:
             self.note(f"{name} was left out: it is larger than {MAX_JSON_BYTES >> 20} MiB")
             return None
+        self._count(raw)
+        values = counted(raw, JSON_MARKS, BUNDLE_VALUES.most)
+        if self.kept_values + values > BUNDLE_VALUES.most:
+            self.note(f"{name} was left out: the bundle's documents have more than {BUNDLE_VALUES.most:,} values")
+            return None
+        self.kept_values += values
         try:
             found = json.loads(raw)
-        except json.JSONDecodeError as error:
-            self.note(f"{name} was left out: it is no JSON ({error.msg}, line {error.lineno} column {error.colno})")
         except (ValueError, RecursionError) as error:
-            why = (
-                "nested too deeply" if isinstance(error, RecursionError) else "not text" if isinstance(error, UnicodeError) else str(error)
-            )
-            self.note(f"{name} was left out: it is no JSON ({why})")
+            self.note(f"{name} was left out: it is no JSON ({why_no_json(error)})")
         else:
             if isinstance(found, dict | list):
                 return found
             self.note(f"{name} was left out: it should be a JSON object, as `kubectl get -o json` prints it")
         return None
+
+    def _bounded(self, name: str, document: Any) -> Any:
+        """The document with as many objects as are read of one kind."""
+        listed = document.get("items") if isinstance(document, dict) else document
+        if not isinstance(listed, list) or len(listed) <= BUNDLE_OBJECTS.most:
+            return document
+        self.note(f"{name} has more than {BUNDLE_OBJECTS.most:,} objects: {len(listed) - BUNDLE_OBJECTS.most:,} were left out")
+        kept = listed[: BUNDLE_OBJECTS.most]
+        return {**document, "items": kept} if isinstance(document, dict) else kept
 
     def recording(self) -> Recording:
         """Everything taken, put together."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import httpx
@@ -57,7 +57,10 @@ class DirectRoute:
         """The answer within the time, as much of it as came."""
         if self._session is None:
             self._session = client(self.where)
-        return await ask(self._session, self.where.at(path), within_s=within_s, post=post, max_bytes=max_bytes)
+        found = await ask(self._session, self.where.at(path), within_s=within_s, post=post, max_bytes=max_bytes)
+        if isinstance(found, Failure) and found.kind == "no-name" and "." not in self.where.host:
+            found = replace(found, why=f"{found.why}; in a cluster it may be pod/{self.where.host} or deploy/{self.where.host}")
+        return found
 
     async def close(self) -> None:
         """The connections are closed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from barostat.core.errors import InputError
@@ -20,7 +21,17 @@ def from_json(text: str, where: str) -> Any:
     """
     try:
         return json.loads(text)
-    except RecursionError:
-        raise TooDeep("no JSON: nested too deeply", where) from None
-    except ValueError as error:
-        raise InputError(f"no JSON: {error}", where) from None
+    except (ValueError, RecursionError) as error:
+        kind = TooDeep if isinstance(error, RecursionError) else InputError
+        raise kind(f"no JSON: {why_no_json(error)}", where) from None
+
+
+def why_no_json(error: ValueError | RecursionError) -> str:
+    """What the decoder found, without its advice to programmers."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg}, line {error.lineno} column {error.colno}"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, UnicodeError):
+        return "not UTF-8 text"
+    return f"a number of more than {sys.get_int_max_str_digits():,} digits"

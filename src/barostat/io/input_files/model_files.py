@@ -10,6 +10,7 @@ from typing import Any
 
 from barostat.catalog.models import close_names, find_model
 from barostat.core.errors import InputError
+from barostat.io.input_files.json_text import why_no_json
 
 _LARGEST_BYTES = 64_000_000
 _LARGEST_CHECKPOINT_BYTES = 1 << 50
@@ -56,13 +57,9 @@ def _decoded(path: Path) -> dict[str, Any]:
         decoded = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(error.strerror or str(error), str(path)) from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", str(path)) from None
-    except RecursionError:
-        raise InputError("is no JSON: nested too deeply", str(path)) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         place = f"{path}:{error.lineno}:{error.colno}" if isinstance(error, json.JSONDecodeError) else str(path)
-        raise InputError(f"is no JSON: {error.msg if isinstance(error, json.JSONDecodeError) else error}", place) from None
+        raise InputError(f"is no JSON: {why_no_json(error)}", place) from None
     if not isinstance(decoded, dict):
         raise InputError("a JSON object was expected", str(path))
     return decoded

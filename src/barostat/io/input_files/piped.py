@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,8 @@ def as_file(given: str) -> Iterator[Path]:
         return
     if given == STDIN and sys.stdin.isatty():
         raise InputError("stands for what is piped in, and nothing is: kubectl logs --previous POD | barostat diagnose --log -", "--log -")
+    import tempfile  # dear, and most runs know only how a pipe is written
+
     with tempfile.TemporaryDirectory(prefix="barostat-") as folder:
         copy = Path(folder) / f"{NAME}.log"
         try:

@@ -110,7 +110,9 @@ class Campaign:
 
     async def held_limits(self) -> ServingLimits | None:
         """The limits that were given, or those that the cluster holds for the target. Errors: InputError, OutsideError."""
-        return self.limits if self.limits is not None else await limits_in_cluster(self.cluster, self.namespace, self.name, self.pace)
+        if self.limits is not None:
+            return self.limits
+        return await limits_in_cluster(self.cluster, self.namespace, self.name, self.pace, self.tell)
 
     async def incidents(self) -> Incidents:
         """Those of the target, as far as they can be read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
@@ -29,12 +29,14 @@ KNOWN = frozenset(
 """Paths that a limits file has a place for; other flags of the engine are not its business."""
 
 
-async def limits_in_cluster(cluster: Cluster, namespace: str, name: str, pace: ActTiming) -> ServingLimits | None:
-    """The limits that the cluster holds for that Deployment.
+async def limits_in_cluster(
+    cluster: Cluster, namespace: str, name: str, pace: ActTiming, tell: Callable[[str], None] | None = None
+) -> ServingLimits | None:
+    """The limits that the cluster holds for that Deployment. `tell`: is told where the API server has to be asked again.
 
     Errors: InputError for a ConfigMap that cannot be read as limits; OutsideError where it is not known whether there is one.
     """
-    found = await patient(lambda: cluster.get(CONFIG_MAPS, limits_name(name), namespace), pace)
+    found = await patient(lambda: cluster.get(CONFIG_MAPS, limits_name(name), namespace), pace, tell)
     if isinstance(found, RequestFailed) and found.kind != "not-found":
         raise found.error()
     held = "" if isinstance(found, RequestFailed) else text(found, "data", LIMITS_KEY)

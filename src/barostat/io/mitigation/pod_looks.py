@@ -23,6 +23,9 @@ from barostat.remedy.acts import Lost
 ASK_S = 8.0
 BY_ITSELF = -1
 """What `auto` of a length reads as: the engine finds a number of its own."""
+AUTO = "auto"
+_ALSO_CALLED = {"half": "float16", "float": "float32", "fp8": "fp8_e4m3"}
+"""What the engine's log calls a value that has two names. Source: vLLM 0.32.0 _STR_DTYPE_TO_TORCH_DTYPE, CacheDType."""
 UNDER_WAY = ("vllm:num_requests_running", "vllm:num_requests_waiting")
 
 
@@ -89,7 +92,7 @@ async def resolved(ground: ActContext, pod: Object) -> str | None:
         return f"{change.name} is still {found.value}" if given and found is not None else None
     if found is None:
         return f"{change.name} is not among what it resolved"
-    if read_value(canonical_name(change.name), change.value) == BY_ITSELF:
+    if change.value == AUTO or read_value(canonical_name(change.name), change.value) == BY_ITSELF:
         return None
     return None if _same(str(found.value), change.value) else f"{change.name} is {found.value} ({found.source})"
 
@@ -124,4 +127,10 @@ def _same(one: str, other: str) -> bool:
     try:
         return float(one) == float(other)
     except ValueError:
-        return one.lower() == other.lower()
+        return _plain(one) == _plain(other)
+
+
+def _plain(value: str) -> str:
+    """As an argument has it: `torch.float16` and `half` are one, `awq_marlin` is how awq is computed."""
+    name = value.lower().removeprefix("torch.").removesuffix("_marlin")
+    return _ALSO_CALLED.get(name, name)

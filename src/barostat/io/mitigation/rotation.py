@@ -129,7 +129,8 @@ async def pick_surplus(ground: ActContext, do: Do, act: PickSurplus) -> Done:
 
 async def put_back(ground: ActContext, do: Do, act: PutBack) -> Done:
     """PutBack: adopted and in rotation again where it is missed, drained and deleted where home is whole without it. Errors: Denied."""
-    drain = Drain(ground, do.until - ground.plan.bounds.answer_s)
+    bounds = ground.plan.bounds
+    drain = Drain(ground, do.until - bounds.answer_s - bounds.end_s)
     while True:
         home = await ground.checked_home(do)
         pod = await _pod(ground, do.pod)

@@ -103,7 +103,8 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
         if now == act.to and annotation(home, STEP) == do.key:
             return Done()
         if now not in (act.former, act.to):
-            raise Denied(Conflict(f"home asks for {now} replicas, not {act.former}: somebody scaled it"))
+            back = f"kubectl scale deploy/{name_of(home)} -n {ground.namespace} --replicas={max(act.former, act.to)}"
+            raise Denied(Conflict(f"home asks for {now} replicas, not {act.former}: somebody scaled it, and {back} takes that back"))
         if act.to < (now or 0):
             pods = await ground.home_pods()
             ready = sum(map(is_ready, pods))

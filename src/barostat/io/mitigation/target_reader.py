@@ -156,13 +156,18 @@ def is_ready(pod: Object) -> bool:
     return not is_going(pod) and condition(pod, "Ready").get("status") == "True"
 
 
-async def patient(look: Callable[[], Awaitable[Read | RequestFailed]], pace: ActTiming) -> Read | RequestFailed:
-    """What a look says; where the API server is away it is taken again for a while."""
+async def patient(
+    look: Callable[[], Awaitable[Read | RequestFailed]], pace: ActTiming, tell: Callable[[str], None] | None = None
+) -> Read | RequestFailed:
+    """What a look says; where the API server is away it is taken again for a while. `tell`: told so, once."""
     began = time.monotonic()
     while True:
         found = await look()
         if not isinstance(found, RequestFailed) or not may_come(found) or time.monotonic() - began > pace.patience_s:
             return found
+        if tell is not None:
+            tell(f"asked again for up to {pace.patience_s:.0f} s: {found.why}")
+            tell = None
         await asyncio.sleep(max(pace.poll_s, min(found.retry_after_s or 0.0, MOST_ASKED_S)))
 
 

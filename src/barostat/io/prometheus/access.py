@@ -14,6 +14,8 @@ from barostat.core.errors import InputError
 from barostat.io.engine_http.http import CONNECT_S
 
 _API = re.compile(r"/(?:api(?:/v1(?:/\w*)?)?|graph|query|targets|alerts|classic/graph)/*$")
+_TENANT_HEADERS = ("X-Scope-OrgID", "THANOS-TENANT")
+"""Mimir's, and the default of Thanos' --query.tenant-header."""
 _LONGEST_SECRET = 64 << 10
 
 
@@ -47,7 +49,8 @@ class Access:
 def access(url: str, auth_file: Path | None = None, ca_file: Path | None = None, tenant: str = "") -> Access:
     """The access that a person means by `prometheus:9090`, `https://thanos.example/prefix`, or an address copied out of the browser.
 
-    `auth_file`: one line, `user:password` for basic authentication, else a bearer token. `tenant`: Mimir's and Thanos' X-Scope-OrgID.
+    `auth_file`: one line, `user:password` for basic authentication, else a bearer token; or the header itself, `Bearer ...`, `Basic ...`.
+    `tenant`: as Mimir asks for it (X-Scope-OrgID) and as Thanos does (THANOS-TENANT).
     Errors: InputError for what is no address, or a file that holds no credentials.
     """
     given = url.strip()
@@ -63,23 +66,26 @@ def access(url: str, auth_file: Path | None = None, ca_file: Path | None = None,
     prefix = _API.sub("", parts.path.rstrip("/") or "/").rstrip("/")
     base = f"{parts.scheme.lower()}://{shown}{f':{port}' if port else ''}{prefix}"
     user = (unquote(parts.username or ""), unquote(parts.password or "")) if parts.username or parts.password else None
-    headers = {"X-Scope-OrgID": tenant} if tenant else {}
+    headers = dict.fromkeys(_TENANT_HEADERS, tenant) if tenant else {}
     if auth_file is not None:
-        name, colon, word = _secret(auth_file).partition(":")
-        if colon:
+        scheme, secret = _secret(auth_file)
+        name, colon, word = secret.partition(":")
+        if colon and not scheme:
             user = (name, word)
         else:
-            user, headers["Authorization"] = None, f"Bearer {name}"
+            user, headers["Authorization"] = None, f"{scheme or 'Bearer'} {secret}"
     return Access(base, headers, user, ca_file)
 
 
-def _secret(path: Path) -> str:
+def _secret(path: Path) -> tuple[str, str]:
+    """The scheme, where the file says it, and the secret."""
     try:
         with path.open("rb") as file:
             text = file.read(_LONGEST_SECRET).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or 'it is no text'})", str(path)) from None
-    text = re.sub(r"^(?:authorization:\s*)?bearer\s+", "", text, flags=re.IGNORECASE)
+    said = re.match(r"(?:authorization:\s*)?(bearer|basic)\s+", text, flags=re.IGNORECASE)
+    scheme, text = (said[1].capitalize(), text[said.end() :]) if said else ("", text)
     if not text or "\n" in text or not text.isprintable():
         raise InputError("holds no credentials; write one line into it, user:password or a bearer token", str(path))
-    return text
+    return scheme, text

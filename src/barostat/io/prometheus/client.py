@@ -31,6 +31,7 @@ AT_ONCE = 4
 """Queries at a time, so that a look at the past is no load on whoever alerts on the present."""
 TRIES = 3
 LONGEST_PAUSE_S = 15.0
+_LESS = "; ask for less: a shorter time, or --selector for fewer replicas"
 Answered = TypeVar("Answered")
 _UNTRUSTED = "name its authority with --prometheus-ca FILE"
 
@@ -88,7 +89,7 @@ class Prometheus:
                 self._session = self.access.session()
             for left in reversed(range(TRIES)):
                 answer = await ask(self._session, url, within_s=QUERY_S, max_bytes=MAX_BYTES)
-                if left == 0 or not isinstance(answer, Answer) or answer.status not in (429, 503):
+                if left == 0 or not isinstance(answer, Answer) or answer.status not in (429, 503) or _took_too_long(answer.text):
                     break
                 await asyncio.sleep(min(LONGEST_PAUSE_S, 1.0 * 2 ** (TRIES - 1 - left)))
         return self._read(answer)
@@ -100,7 +101,7 @@ class Prometheus:
             why = why if answer.kind != "tls" else f"{why.partition(';')[0]}; {_UNTRUSTED}"
             raise OutsideError(f"{where} {why}", retryable=answer.kind in ("refused", "unreachable", "time-out", "reset"))
         if answer.cut:
-            hint = "; ask for less: a shorter time, or --selector for fewer replicas" if len(answer.body) >= MAX_BYTES else ""
+            hint = _LESS if len(answer.body) >= MAX_BYTES else ""
             raise OutsideError(f"{where}: {answer.cut}{hint}", retryable=not hint)
         try:
             said = orjson.loads(answer.body)
@@ -108,7 +109,8 @@ class Prometheus:
             said = None
         if not isinstance(said, dict) or said.get("status") != "success":
             raise _refusal(where, answer, said)
-        for warning in _listed(said.get("warnings")):
+        partial = ["a part of its storage did not answer"] if said.get("isPartial") is True else []  # VictoriaMetrics has no warnings
+        for warning in (*_listed(said.get("warnings")), *partial):
             if (sentence := f"{where} says: {clean(str(warning)[:200])}") not in self.warnings:
                 self.warnings.append(sentence)
         data = said.get("data")
@@ -118,12 +120,21 @@ class Prometheus:
         return [found for one in result if (found := _series(one)) is not None]
 
 
+def _took_too_long(told: str) -> bool:
+    """True for a query that the server itself gave up after its own time limit: asked again, it would only cost as much again."""
+    return "query timed out" in told or "context deadline exceeded" in told
+
+
 def _refusal(where: str, answer: Answer, said: Any) -> OutsideError:
     """What the status and the body mean, and what to do."""
     error = said.get("error") if isinstance(said, dict) else None
     told = clean(" ".join(str(error or "").split())[:240])
     because = f" ({told})" if told else ""
     match answer.status:
+        case 401 if "no org id" in answer.text[:200]:  # Mimir, without JSON
+            return OutsideError(
+                f"{where} wants to know whose series (no org id): name the tenant with --prometheus-tenant ID", retryable=False
+            )
         case 401 | 403:
             return OutsideError(
                 f"{where} answers HTTP {answer.status}{because}: it wants credentials; give them with --prometheus-auth FILE "
@@ -139,8 +150,10 @@ def _refusal(where: str, answer: Answer, said: Any) -> OutsideError:
         case 429:
             return OutsideError(f"{where} answers HTTP 429{because}: it is asked too much; ask again later, or for less", retryable=True)
         case 400 | 422:
-            hint = "; ask for less: a shorter time, or --selector for fewer replicas" if "many samples" in told or "limit" in told else ""
+            hint = _LESS if "many samples" in told or "limit" in told else ""
             return OutsideError(f"{where} refuses the query (HTTP {answer.status}){because}{hint}", retryable=False)
+        case status if status >= 500 and _took_too_long(told):
+            return OutsideError(f"{where} answers HTTP {status}{because}{_LESS}", retryable=True)
         case status if status >= 500:
             return OutsideError(f"{where} answers HTTP {status}{because}", retryable=True)
         case 200:

@@ -16,8 +16,8 @@ from barostat.io.prometheus.client import Prometheus, together
 from barostat.judge.evidence.recording import GpuText, Recording, ReplicaRecording
 from barostat.judge.history import pods
 from barostat.judge.history.pages import pages, pairs, text_of
-from barostat.judge.history.replicas import OWN_LABELS, RememberedReplica, remembered_replicas
-from barostat.judge.history.series import Series, named
+from barostat.judge.history.replicas import CLUSTER_LABELS, OWN_LABELS, RememberedReplica, first_of, remembered_replicas
+from barostat.judge.history.series import Series, named, of_now
 
 MOST_REPLICAS = 400
 MOST_SCRAPES = 1_000
@@ -32,6 +32,8 @@ _PAGE = (
     "vllm:.+|vllm_.+|ray_vllm_.+|process_cpu_seconds_total|process_start_time_seconds|http_requests_total"
     "|http_request_duration_highr_seconds_count"
 )
+_POD_AND_SPACE = (("pod", "namespace"), ("exported_pod", "exported_namespace"))
+"""What an exporter calls the pod that it speaks of, and what Prometheus makes of it where the exporter's own pod has these labels."""
 
 Progress = Callable[[str], None]
 
@@ -55,13 +57,24 @@ async def remembered(server: Prometheus, moment: Moment, on_progress: Progress =
 
     Errors: OutsideError where it cannot be asked or holds no series of vLLM there; InputError where the window is too much to ask for.
     """
+    found = await remembered_if_any(server, moment, on_progress)
+    if isinstance(found, str):
+        raise OutsideError(found, retryable=False)
+    return found
+
+
+async def remembered_if_any(server: Prometheus, moment: Moment, on_progress: Progress = lambda _: None) -> Recording | str:
+    """The same; where the server answers and holds no series of vLLM there, a sentence that says so.
+
+    Errors: OutsideError, InputError.
+    """
     gauges = await server.at(moment.selector(_RUNNING, moment.for_s + EARLIER_S), moment.at)
-    replicas, problems = remembered_replicas(gauges)
+    start = moment.at - moment.for_s
+    replicas, problems = remembered_replicas(gauges, start)
     if not replicas:
-        raise OutsideError(await _nothing_there(server, moment), retryable=False)
+        return await _nothing_there(server, moment)
     if len(replicas) > MOST_REPLICAS:
         raise InputError(f"{len(replicas)} replicas are too many at once (at most {MOST_REPLICAS}); choose some", "--selector")
-    start = moment.at - moment.for_s
     scrapes = max(sum(at >= start for at in one.at) for one in replicas)
     if scrapes > MOST_SCRAPES:
         raise InputError(f"the window holds {scrapes:,} scrapes of a replica (at most {MOST_SCRAPES:,}); look at less of it", "--for")
@@ -80,12 +93,12 @@ async def remembered(server: Prometheus, moment: Moment, on_progress: Progress =
     if gone:
         problems.append(f"seen in the hour before the window and not in it: {', '.join(gone[:5])}{' and more' if len(gone) > 5 else ''}")
     if not kept:
-        raise OutsideError(await _nothing_there(server, moment), retryable=False)
+        return await _nothing_there(server, moment)
     newest = max(found.newest for found in kept)
     at = moment.at if moment.at - newest <= FRESH_S else newest
     problems += [sentence for found in kept for sentence in found.problems]
     problems += _about_time(moment, at, replicas)
-    documents = [found.pod for found in kept if found.pod is not None]
+    documents = _documents([(replica, found.pod) for replica, found in zip(replicas, read, strict=True) if found is not None])
     return Recording(
         target=f"{', '.join(found.recording.name for found in kept[:3])}{f' and {len(kept) - 3} more' if len(kept) > 3 else ''}"
         f" as {server.access.base} remembers",
@@ -94,6 +107,18 @@ async def remembered(server: Prometheus, moment: Moment, on_progress: Progress =
         kubernetes={"pods": {"kind": "PodList", "items": documents}} if documents else {},
         problems=tuple(dict.fromkeys((*problems, *server.warnings))),
     )
+
+
+def _documents(read: Sequence[tuple[RememberedReplica, dict[str, object] | None]]) -> list[dict[str, object]]:
+    """The pods' documents, each once, and where there is any also one for each pod of which nothing is told."""
+    if not any(document for _, document in read):
+        return []
+    found = {
+        (one.cluster, one.namespace, one.pod): document or pods.untold(one.pod, one.namespace, one.cluster)
+        for one, document in read
+        if one.pod
+    }
+    return list(found.values())
 
 
 @dataclass(slots=True)
@@ -107,8 +132,9 @@ class _Remembered:
 async def _replica(server: Prometheus, moment: Moment, replica: RememberedReplica) -> _Remembered | None:
     """One replica's scrapes, failures, pod and cards; None where nothing of it is in the window."""
     mine = pairs(replica.labels) or moment.matchers
+    target = pairs(replica.target) or mine
     series, ups = await asyncio.gather(
-        server.at(moment.selector(_PAGE, moment.for_s, mine), moment.at), server.at(moment.selector("up", moment.for_s, mine), moment.at)
+        server.at(moment.selector(_PAGE, moment.for_s, mine), moment.at), server.at(moment.selector("up", moment.for_s, target), moment.at)
     )
     source = f"{server.access.base} {{{mine}}}"
     scrapes, problems = pages([one for one in series if _is_target(one, replica)], set(replica.labels) - OWN_LABELS, source)
@@ -131,19 +157,29 @@ async def _replica(server: Prometheus, moment: Moment, replica: RememberedReplic
 
 def _is_target(one: Series, replica: RememberedReplica) -> bool:
     """True for series of exactly this target: a matcher does not see that a series has a label more."""
-    return all(one.labels.get(name) == text for name, text in replica.labels.items())
+    return not any(one.labels.get(name) for name in replica.others)
 
 
 async def _pod(server: Prometheus, moment: Moment, replica: RememberedReplica) -> dict[str, object] | None:
     """The pod's document, from kube-state-metrics where it is there; Prometheus may have renamed its labels, as any target's."""
     names = "|".join(pods.NAMES)
-    for pod_label, space_label in (("pod", "namespace"), ("exported_pod", "exported_namespace")):
-        wanted = {pod_label: replica.pod} | ({space_label: replica.namespace} if replica.namespace else {})
-        found = await server.at(moment.selector(names, STATUS_S, pairs(wanted)), moment.at)
-        if found:
+    for pod_label, space_label in _POD_AND_SPACE:
+        asked = moment.selector(names, STATUS_S, pairs({pod_label: replica.pod}))
+        if found := _only_of(await server.at(asked, moment.at), replica, space_label):
             original = [Series({name.removeprefix("exported_"): text for name, text in _renamed_last(one)}, one.points) for one in found]
-            return pods.pod_of(original, replica.pod, replica.namespace)
+            return pods.pod_of(original, replica.pod, replica.namespace, replica.cluster)
     return None
+
+
+def _only_of(found: Sequence[Series], replica: RememberedReplica, space_label: str) -> list[Series]:
+    """Those of this pod and of none that has its name in another namespace or cluster; none where that cannot be told."""
+    kept = list(found)
+    for wanted, labels in ((replica.namespace, (space_label,)), (replica.cluster, CLUSTER_LABELS)):
+        if wanted:
+            kept = [one for one in kept if first_of(one.labels, labels) in ("", wanted)]
+        elif len({first_of(one.labels, labels) for one in kept}) > 1:
+            return []
+    return kept
 
 
 def _renamed_last(one: Series) -> list[tuple[str, str]]:
@@ -153,10 +189,10 @@ def _renamed_last(one: Series) -> list[tuple[str, str]]:
 
 async def _cards(server: Prometheus, moment: Moment, replica: RememberedReplica) -> str:
     """The DCGM exporter's last word on the pod's cards, as its own text; empty where there is none."""
-    for label in ("pod", "exported_pod"):
-        found = await server.at(moment.selector("DCGM_FI_.+|DCGM_EXP_.+", STATUS_S, pairs({label: replica.pod})), moment.at)
-        if found:
-            return text_of(found, moment.at, STATUS_S)
+    for pod_label, space_label in _POD_AND_SPACE:
+        asked = moment.selector("DCGM_FI_.+|DCGM_EXP_.+", STATUS_S, pairs({pod_label: replica.pod}))
+        if found := _only_of(await server.at(asked, moment.at), replica, space_label):
+            return text_of(of_now(found), moment.at, STATUS_S)
     return ""
 
 

@@ -10,11 +10,12 @@ from barostat.judge.history.pages import pairs
 
 _MATCHER = re.compile(r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|==|=)\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,"'{}~=!][^\s,"'{}]*)\s*(?:,|$)""")
 _WORKLOADS = {
-    **dict.fromkeys(("deploy", "deployment", "deployments"), "-[0-9a-z]+-[0-9a-z]+"),
+    **dict.fromkeys(("deploy", "deployment", "deployments"), "-[0-9a-z]+-[0-9a-z]{5}"),
     **dict.fromkeys(("sts", "statefulset", "statefulsets"), "-[0-9]+"),
     **dict.fromkeys(("lws", "leaderworkerset", "leaderworkersets"), "-[0-9]+(-[0-9]+)?"),
     **dict.fromkeys(("pod", "pods", "po"), ""),
 }
+_ESCAPED = re.compile(r"""\\([\\"'])""")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
@@ -34,8 +35,8 @@ def matchers(selector: str, namespace: str = "", targets: Sequence[str] = ()) ->
         if one is None:
             raise InputError(f'{text[place:].strip()!r} is no matcher; write it as namespace="x",pod=~"vllm-.*"', "--selector")
         name, sign, value = one.groups()
-        value = value[1:-1] if value[:1] in "\"'" else value
-        found.append(pairs({name: value.replace('\\"', '"')}).replace("=", "=" if sign == "==" else sign, 1))
+        value = _ESCAPED.sub(r"\1", value[1:-1]) if value[:1] in "\"'" else value
+        found.append(pairs({name: value}).replace("=", "=" if sign == "==" else sign, 1))
         place = one.end()
     if namespace:
         found.append(pairs({"namespace": namespace}))

@@ -19,22 +19,46 @@ _REQUEST_NUMBERS = re.compile(r"\b(?:n|max_tokens|min_tokens|max_completion_toke
 _CONTENT_KEY = (
     r"prompts?|content|contents|messages?_content|messages|text|texts|input|inputs|input_value|input_text|query|documents|output|outputs|output_text"
     r"|completion|generated_text|reasoning|reasoning_content|arguments|tool_calls|body|raw_body|raw_request|request_body|response_body|stop|suffix|system"
-    r"|instructions?|image_url|audio_url|video_url|multi_modal_data|mm_data|token_ids|prompt_token_ids|output_token_ids|prompt_embeds|guided_json|json_schema"
+    r"|instructions?|image_url|audio_url|video_url|multi_modal_data|mm_data|(?:\w+_)?token_ids|input_ids|prompt_embeds|guided_(?:json|choice|regex|grammar|decoding)"
+    r"|json_schema|structured_outputs|bad_words|tools|chat_template_kwargs|extra_args|cache_salt|mm_inputs|conversations?|logprobs|user"
 )
 _CONTENT = re.compile(
-    rf"(?<![\w.-])(?P<key>[\"']?(?:{_CONTENT_KEY})[\"']?)(?P<between>\s*[=:]\s*)(?P<value>b?(?:{_QUOTED})|\[[\d\s,.-]*\]|[\[{{].*$)",
+    rf"(?<![\w.-])(?P<key>\\*[\"']?(?:{_CONTENT_KEY})\\*[\"']?)(?P<between>\s*[=:]\s*)"
+    rf"(?P<value>\\+[\"'].*$|[bfru]{{0,2}}(?:'{{3}}.*$|\"{{3}}.*$|{_QUOTED})|[\u201c\u00ab].*$|\[[\d\s,.-]*\]|\([\d\s,.-]*\)|(?:\w+\()?[\[{{(].*$|\w+Params\(.*$)",
     re.IGNORECASE,
 )
-_QUOTES = re.compile(r"[=:]\s*b?[\"'\[{]")
-_CONTENT_HINT = re.compile(rf"(?:{_CONTENT_KEY})[\"']?\s*[=:]\s*(?:b?[\"']|\[|\{{)", re.IGNORECASE)
+_QUOTES = re.compile(
+    r"[=:]\s*(?:\w+\()?\\*[bfru]{0,2}[\"'\[{(\u201c\u00ab]"
+    r"|<\||\[INST\]|<start_of_turn>|\b[Pp]rompt ['\"]|fields were present|compile (?:regex|grammar) '|tool call"
+)
+_CONTENT_HINT = re.compile(rf"(?:{_CONTENT_KEY})\\*[\"']?\s*[=:]\s*(?:\w+\(|\\*[bfru]{{0,2}}[\"']|[\[{{(\u201c\u00ab])", re.IGNORECASE)
+_TEMPLATED = re.compile(r"(?:<\|(?:im_start|begin_of_text|start_header_id|user|system)\|>|\[INST\]|<start_of_turn>)(?![\"',\])}])")
+"""A prompt as the model sees it, behind the marks of a chat template."""
+_SAID = re.compile(
+    rf"(?P<head>\bprompt |present in the request but ignored: |compile (?:regex|grammar) |JSON schema: "
+    rf"|tool calls?[\w ]{{0,30}}: )(?:{_QUOTED}|[\[{{].*$)",
+    re.IGNORECASE,
+)
+"""What a request said, in a sentence of the engine's."""
 _SPOKEN = re.compile(
     r"(?P<head>\b(?:prompt|template|decod\w+|tokeniz\w+|pars(?:e|ing)|tool call|input|message|generated|output)\b[^\"'\n]{0,80}:\s*)"
     rf"(?P<value>b?(?:{_QUOTED}))",
     re.IGNORECASE,
 )
 _PEM_LINE = re.compile(r"-----BEGIN.*")
+_KEY_LINE = re.compile(r"(?:^|[\s\"])[A-Za-z0-9+/]{16,}={0,2}[\"\s]*$|-----END")
+"""A line of a key behind the stamps of whoever passed it on."""
+_SECRET_WORD = r"[\w.-]{0,80}(?:api[_-]?key|secret(?:[_-]?access)?(?:[_-]?key)?s?|token|passw(?:or)?ds?|passphrase|credentials?)"
+_OPENS_SECRET = re.compile(
+    rf"(?:(?<![\w.-]){_SECRET_WORD}[\"']?\s*:\s*(?:[|>][+-]?)?|(?<![\w-])--{_SECRET_WORD}|\bname[\"']?:\s*[\"']?{_SECRET_WORD}[\"']?,?)\s*$",
+    re.IGNORECASE,
+)
+"""A line that ends where a secret begins: a YAML key, a block's mark, an argument's name, the name of a variable."""
+_MAY_OPEN = frozenset(":|>+-\"',yneds")
+"""Signs that such a line ends with."""
 _UNQUOTED = re.compile(
-    r"(?P<head>(?<![\w.-])(?:prompt|user_prompt|user_message|input_text|user_input|query|question|instruction|completion|generated_text)\s*[=:]\s*)"
+    r"(?P<head>(?<![\w.-])(?:prompt|user_prompt|user_message|input_text|user_input|query|question|instruction|completion"
+    r"|generated[_ ]text)\s*[=:]\s*)"
     r"(?![\d\[{\"']|None\b|True\b|False\b|null\b)(?P<value>\w+ \w.*)$",
     re.IGNORECASE,
 )
@@ -62,17 +86,22 @@ def log_lines(lines: Iterable[str]) -> Iterator[str]:
 
     A quotation that goes over several lines goes as a whole, up to the next line that starts as a log line does.
     """
-    quoting = in_key = False
+    quoting = in_key = awaited = False
     for line in lines:
         if "-----BEGIN" in line and "PRIVATE KEY" in line:
             in_key = "-----END" not in line
             yield _PEM_LINE.sub(REDACTED, clean(line))
             continue
-        if in_key and not _STARTS_RECORD.match(line):
+        if in_key and (not _STARTS_RECORD.match(line) or _KEY_LINE.search(line)):
             in_key = "-----END" not in line
             yield REDACTED
             continue
         in_key = False
+        if awaited and line.strip() and not _STARTS_RECORD.match(line):
+            awaited = False
+            yield REDACTED
+            continue
+        awaited = line.rstrip()[-1:].lower() in _MAY_OPEN and _OPENS_SECRET.search(line[-160:]) is not None
         if quoting and not _STARTS_RECORD.match(line):
             continue
         cleaned, quoting = _log_line(line)
@@ -104,12 +133,17 @@ def _log_line(line: str) -> tuple[str, bool]:
             return f"{match['key']}{match['between']}{REDACTED}"
 
         line = _CONTENT.sub(hide, line)
+    if (templated := _TEMPLATED.search(line)) is not None:
+        line, open_end = f"{line[: templated.start()]}{REDACTED}", True
+    line = _SAID.sub(rf"\g<head>{REDACTED}", line)
     line = _SPOKEN.sub(lambda match: f"{match['head']}{REDACTED}" if len(match["value"]) > 2 else match[0], line)
     return clean(line), open_end
 
 
 def _closed(value: str) -> bool:
-    value = value.removeprefix("b")
+    value = value.lstrip("bfru\\")
+    if value.startswith(("'''", '"""')):
+        return value.find(value[:3], 3) > 0
     if value[:1] in "\"'":
         return len(value) > 1 and value.endswith(value[0]) and not value.endswith(f"\\{value[0]}")
     return value.endswith(("]", "}"))

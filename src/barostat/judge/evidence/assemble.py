@@ -21,7 +21,7 @@ from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.platform import host, kubernetes
 from barostat.platform.gateway_page import gateway_signals
 from barostat.platform.objects import Object, name_of, text
-from barostat.platform.pods import engine_container, find_pod, image_version
+from barostat.platform.pods import engine_container, find_pod, image_version, pod_place
 
 _NO_FAILURE = frozenset({"ready", "shutdown", "fd_limit", "requests_rejected", "preempted_v0"})
 """Kinds of log lines that end no start."""
@@ -186,8 +186,11 @@ def _surroundings(recording: Recording, replica: ReplicaRecording) -> tuple[list
 
 
 def _pod_name(pod: Object | None, replica: ReplicaRecording) -> str:
-    """The pod's name as an exporter has it; where the pod was not read, the replica's without a namespace before and a port behind."""
-    return name_of(pod) if pod is not None else replica.name.rpartition("/")[2].partition(":")[0]
+    """The pod as an exporter's labels have it, `namespace/name`; where it was not read, as much of that as the replica's name tells."""
+    if pod is not None:
+        return f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}".removeprefix("/")
+    place, bare = pod_place(replica.name)
+    return f"{place.rpartition('/')[2]}/{bare}".removeprefix("/")
 
 
 def _card_name(replica: ReplicaRecording, pod_name: str) -> str | None:

@@ -33,7 +33,7 @@ def pages(series: Sequence[Series], target_labels: Iterable[str], source: str) -
         last = last if at - last <= SAME_SCRAPE_S else at
         scrape_at[at] = last
     for one in series:
-        labels = labels_of((_written(name), text) for name, text in one.labels.items() if name not in own and name != "__name__")
+        labels = labels_of((_written(name), text) for name, text in one.labels.items() if _is_engines(name, one.labels, own))
         for point in one.points:
             by_instant.setdefault(scrape_at[point.at], []).append((one.name, labels, point.value))
     fullest = max(map(len, by_instant.values()), default=0)
@@ -42,6 +42,11 @@ def pages(series: Sequence[Series], target_labels: Iterable[str], source: str) -
     if len(whole) < len(by_instant):
         problems.append(f"{source}: {len(by_instant) - len(whole)} of {len(by_instant)} scrapes are there in part only and are left out")
     return [Scrape(round(at, 3), _page(found), source) for at, found in whole.items()], problems
+
+
+def _is_engines(label: str, labels: Mapping[str, str], own: set[str]) -> bool:
+    """True for a label that the engine wrote; not for one of the target by which the engine's had to be renamed."""
+    return label != "__name__" and label not in own and f"exported_{label}" not in labels
 
 
 def _written(label: str) -> str:

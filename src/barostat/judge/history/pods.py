@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
-from statistics import median
 from typing import Any
 
-from barostat.judge.history.series import Series
+from barostat.judge.history.series import Series, of_now
 
 NAMES = (
     "kube_pod_info",
@@ -30,13 +28,15 @@ NAMES = (
     "kube_pod_container_status_last_terminated_timestamp",
     "kube_pod_container_resource_limits",
 )
-_SCRAPED_EVERY_S, _AT_LEAST_S = 60.0, 15.0
 _RESOURCES = {"nvidia_com_gpu": "nvidia.com/gpu", "amd_com_gpu": "amd.com/gpu", "ephemeral_storage": "ephemeral-storage"}
 
 
-def pod_of(series: Sequence[Series], name: str, namespace: str) -> dict[str, Any] | None:
-    """The pod's document, or None where the series tell of no such pod. `series`: those of `NAMES`, of this pod only."""
-    series = _of_now(series)
+def pod_of(series: Sequence[Series], name: str, namespace: str, cluster: str = "") -> dict[str, Any] | None:
+    """The pod's document, or None where the series tell of no such pod. `series`: those of `NAMES`, of this pod only.
+
+    `cluster`: kept as the object's `clusterName`, by which two pods of one name and namespace are told apart.
+    """
+    series = of_now(series)
     infos = [one for one in series if one.name == "kube_pod_info"]
     containers = sorted({text for one in series if (text := one.labels.get("container", ""))})
     if not infos and not containers:
@@ -52,18 +52,12 @@ def pod_of(series: Sequence[Series], name: str, namespace: str) -> dict[str, Any
     spec: dict[str, Any] = {"containers": [_container(series, container) for container in containers]}
     if node:
         spec["nodeName"] = node
-    return {"kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": status}
+    return {**untold(name, namespace, cluster), "spec": spec, "status": status}
 
 
-def _of_now(series: Sequence[Series]) -> list[Series]:
-    """Those that the newest scrape still had. A reason is a series of its own, which ends with it; a range still holds its last points."""
-    held = [one for one in series if one.points]
-    if not held:
-        return []
-    newest = max(one.points[-1].at for one in held)
-    steps = [later.at - earlier.at for one in held for earlier, later in pairwise(one.points) if later.at > earlier.at]
-    patience_s = max(_AT_LEAST_S, 1.5 * (median(steps) if steps else _SCRAPED_EVERY_S))
-    return [one for one in held if one.points[-1].at >= newest - patience_s]
+def untold(name: str, namespace: str, cluster: str = "") -> dict[str, Any]:
+    """The document of a pod of which no series tells: its name, so that nobody takes another pod's document for it."""
+    return {"kind": "Pod", "metadata": {"name": name, "namespace": namespace} | ({"clusterName": cluster} if cluster else {})}
 
 
 def _container(series: Sequence[Series], name: str) -> dict[str, Any]:

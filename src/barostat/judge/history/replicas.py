@@ -9,31 +9,45 @@ A gauge of vLLM carries `engine` and `model_name` of its own; everything else on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 from barostat.core.units import many
 from barostat.judge.history.series import Series
 
-OWN_LABELS = frozenset({"__name__", "engine", "model_name", "pid"})
+ENGINES_LABELS = ("engine", "model_name", "pid")
+OWN_LABELS = frozenset({"__name__", *ENGINES_LABELS, *(f"exported_{name}" for name in ENGINES_LABELS)})
+"""The engine's own. Prometheus renames one that the target has as well: a pod's label `engine: vllm`, put on by a labelmap."""
 POD_LABELS = ("exported_pod", "pod", "kubernetes_pod_name", "pod_name", "kubernetes_pod")
 NAMESPACE_LABELS = ("exported_namespace", "namespace", "kubernetes_namespace")
+RAY_LABELS = ("ReplicaId", "WorkerId")
+"""Ray's agent on a node shows what all engines on it have told it: one target, and engines apart by these.
+
+Source: vLLM 0.11 to 0.33 v1/metrics/ray_wrappers.py (ReplicaId within Ray Serve); Ray's metrics agent (WorkerId).
+"""
+CLUSTER_LABELS = ("cluster", "k8s_cluster", "cluster_name", "k8s_cluster_name", "kubernetes_cluster")
 WHO_ASKS = frozenset({
     "job", "endpoint", "service", "container", "prometheus", "prometheus_replica", "__replica__", "replica", "receive", "scrape_job",
     "metrics_path", "node", "tenant_id",
 })  # fmt: skip
 """Labels that say by which way a target was scraped, not which target it is: two of these are two looks at one engine."""
 
+_OF_TARGET = frozenset({"job", "instance", "prometheus", "prometheus_replica", "__replica__", *CLUSTER_LABELS})
+
 
 @dataclass(frozen=True, slots=True)
 class RememberedReplica:
-    """One target. `labels`: those that the target's scrape carries. `at`: instants of its scrapes, ascending, unix seconds."""
+    """One target. `labels`: those that the target's scrape carries. `at`: instants of its scrapes, ascending, unix seconds.
+
+    `others`: labels that other targets have and this one has not: what carries one of them is not its, although its labels select it.
+    """
 
     name: str
     labels: Mapping[str, str]
     at: tuple[float, ...]
     models: tuple[str, ...] = ()
+    others: frozenset[str] = frozenset()
 
     @property
     def pod(self) -> str:
@@ -44,6 +58,20 @@ class RememberedReplica:
     def namespace(self) -> str:
         """The pod's namespace, or empty."""
         return first_of(self.labels, NAMESPACE_LABELS)
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that it is in, where several share a memory; or empty."""
+        return first_of(self.labels, CLUSTER_LABELS)
+
+    @property
+    def target(self) -> Mapping[str, str]:
+        """The labels that name the scrape itself, as its `up` has them, too; none where the address was taken away.
+
+        The others may have been added to samples or taken from them (`metric_relabel_configs`), which `up` never passes through.
+        """
+        kept = {name: text for name, text in self.labels.items() if name in _OF_TARGET}
+        return kept if "instance" in kept else {}
 
     @property
     def interval_s(self) -> float | None:
@@ -57,10 +85,11 @@ def first_of(labels: Mapping[str, str], names: Iterable[str]) -> str:
     return next((labels[name] for name in names if labels.get(name)), "")
 
 
-def remembered_replicas(gauges: Sequence[Series]) -> tuple[list[RememberedReplica], list[str]]:
+def remembered_replicas(gauges: Sequence[Series], since: float = 0.0) -> tuple[list[RememberedReplica], list[str]]:
     """The replicas behind the series of one gauge, by name, and what is odd about their labels, a sentence each.
 
-    One target that was scraped in two ways (two jobs, a pair of Prometheus servers) is one replica: the way with more points is taken.
+    One target that was scraped in two ways (two jobs, a pair of Prometheus servers) is one replica: the way with more points from `since`
+    on is taken. What was before tells nothing then: the labels of a target may have changed in the meantime.
     """
     targets: dict[tuple[tuple[str, str], ...], list[Series]] = {}
     for one in gauges:
@@ -70,7 +99,9 @@ def remembered_replicas(gauges: Sequence[Series]) -> tuple[list[RememberedReplic
         ways.setdefault(_identity(dict(labels)), []).append((labels, found))
     problems, kept = [], []
     for several in ways.values():
-        best = max(several, key=lambda way: (sum(len(one.points) for one in way[1]), way[0]))
+        counted = [(*_points(found, since), labels, found) for labels, found in several]
+        best = max(counted, key=lambda way: way[:3])[2:]
+        several = [way[2:] for way in counted if way[0]] or [best]
         kept.append(best)
         if len(several) > 1:
             apart = sorted({name for labels, _ in several for name, _ in set(labels) ^ set(best[0])})
@@ -78,8 +109,14 @@ def remembered_replicas(gauges: Sequence[Series]) -> tuple[list[RememberedReplic
                 f"{_name(dict(best[0]))} is there {len(several)} times (they differ in {', '.join(apart)}): one of them is taken"
             )
     problems += _blurred(kept)
-    replicas = [_replica(dict(labels), found) for labels, found in kept]
-    return _named_apart(replicas), problems
+    named = {name for labels in targets for name, _ in labels}
+    replicas = [_replica(dict(labels), found, named) for labels, found in kept]
+    return _named_apart(replicas, since), problems
+
+
+def _points(found: Sequence[Series], since: float) -> tuple[int, int]:
+    """How many points there are from then on, and how many in all."""
+    return sum(point.at >= since for one in found for point in one.points), sum(len(one.points) for one in found)
 
 
 def _identity(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -90,7 +127,8 @@ def _identity(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
             ("namespace", first_of(labels, NAMESPACE_LABELS)),
             ("pod", pod),
             ("instance", instance),
-            ("cluster", labels.get("cluster", "")),
+            ("cluster", first_of(labels, CLUSTER_LABELS)),
+            ("ray", first_of(labels, RAY_LABELS)),
         )
     return tuple(sorted((name, text) for name, text in labels.items() if name not in WHO_ASKS - {"job", "service"}))
 
@@ -104,27 +142,47 @@ def _blurred(kept: Sequence[tuple[tuple[tuple[str, str], ...], list[Series]]]) -
     return [f"{several} of series carries neither pod nor instance (relabelled or aggregated): replicas may be merged here"]
 
 
-def _replica(labels: Mapping[str, str], found: Sequence[Series]) -> RememberedReplica:
+def _replica(labels: Mapping[str, str], found: Sequence[Series], named: Iterable[str]) -> RememberedReplica:
     instants = sorted({point.at for one in found for point in one.points})
-    models = sorted({one.labels["model_name"] for one in found if one.labels.get("model_name")})
-    return RememberedReplica(_name(labels), labels, tuple(instants), tuple(models))
+    models = sorted({model for one in found if (model := first_of(one.labels, ("exported_model_name", "model_name")))})
+    return RememberedReplica(_name(labels), labels, tuple(instants), tuple(models), frozenset(named) - frozenset(labels))
 
 
 def _name(labels: Mapping[str, str]) -> str:
     return first_of(labels, POD_LABELS) or first_of(labels, ("instance", "job", "service")) or "all of it"
 
 
-def _named_apart(replicas: Sequence[RememberedReplica]) -> list[RememberedReplica]:
-    """The same, with so much in front of a name (or behind it) that no two are called alike, ordered by name."""
+def _named_apart(replicas: Sequence[RememberedReplica], since: float) -> list[RememberedReplica]:
+    """The same, with so much in front of a name (or behind it) that no two are called alike, ordered by name.
+
+    The only one that is still there `since` then has the bare name: a pod that came back at another address goes on under its own.
+    `platform.pods.pod_place` finds the pod in each of these names.
+    """
     spaces = {one.namespace for one in replicas if one.namespace}
-    clusters = {one.labels.get("cluster", "") for one in replicas}
-    found = []
+    clusters = {one.cluster for one in replicas}
+    alike: dict[str, list[RememberedReplica]] = {}
     for one in replicas:
-        name = f"{one.namespace}/{one.name}" if len(spaces) > 1 and one.namespace else one.name
-        if len(clusters) > 1 and one.labels.get("cluster"):
-            name = f"{one.labels['cluster']}/{name}"
-        place = one.pod, one.namespace, one.labels.get("cluster")
-        if one.pod and sum((other.pod, other.namespace, other.labels.get("cluster")) == place for other in replicas) > 1:
-            name = f"{name}:{one.labels.get('instance', '').rpartition(':')[2]}"
-        found.append(RememberedReplica(name, one.labels, one.at, one.models))
+        cluster = one.cluster if len(clusters) > 1 else ""
+        namespace = one.namespace if len(spaces) > 1 or cluster else ""
+        alike.setdefault("/".join(part for part in (cluster, namespace, one.name) if part), []).append(one)
+    found = []
+    for name, several in alike.items():
+        there = [one for one in several if any(at >= since for at in one.at)]
+        for one, behind in zip(several, _told_apart(several), strict=True):
+            found.append(replace(one, name=name if there == [one] else f"{name}{behind}"))
     return sorted(found, key=lambda one: one.name)
+
+
+def _told_apart(several: Sequence[RememberedReplica]) -> list[str]:
+    """What stands behind the name of each: nothing for a single one, else the port, the address, Ray's id, or the labels that differ."""
+    if len(several) == 1:
+        return [""]
+    ports = [one.labels.get("instance", "").rpartition(":")[2] for one in several]
+    if len(set(ports)) == len(several) and all(port.isdigit() for port in ports):
+        return [f":{port}" for port in ports]
+    for labels in (("instance",), RAY_LABELS):
+        told = [first_of(one.labels, labels) for one in several]
+        if len(set(told)) == len(several) and all(told):
+            return [f"@{text}" for text in told]
+    shared = set.intersection(*(set(one.labels.items()) for one in several))
+    return [f"@{','.join(f'{name}={text}' for name, text in sorted(set(one.labels.items()) - shared))}" for one in several]

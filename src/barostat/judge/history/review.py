@@ -34,6 +34,8 @@ class Kept:
     lines: Mapping[str, Points]
     buckets: Mapping[str, Sequence[Series]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    prefix: str = "vllm:"
+    """What the metrics' names begin with there."""
 
     def line(self, name: str) -> Points:
         """The points of that line; none where it was not kept."""

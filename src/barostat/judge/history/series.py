@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from barostat.core.signal import Point
+
+_SCRAPED_EVERY_S, _AT_LEAST_S = 60.0, 15.0
 
 
 class Series(NamedTuple):
@@ -23,3 +27,14 @@ class Series(NamedTuple):
 def named(series: Iterable[Series], name: str) -> list[Series]:
     """Those of that metric."""
     return [one for one in series if one.name == name]
+
+
+def of_now(series: Sequence[Series]) -> list[Series]:
+    """Those that the newest scrape still had. A reason is a series of its own, which ends with it; a range still holds its last points."""
+    held = [one for one in series if one.points]
+    if not held:
+        return []
+    newest = max(one.points[-1].at for one in held)
+    steps = [later.at - earlier.at for one in held for earlier, later in pairwise(one.points) if later.at > earlier.at]
+    patience_s = max(_AT_LEAST_S, 1.5 * (median(steps) if steps else _SCRAPED_EVERY_S))
+    return [one for one in held if one.points[-1].at >= newest - patience_s]

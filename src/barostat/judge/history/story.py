@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 
 from barostat.core.diagnosis import CauseName, NextStep, Severity, Trigger
 from barostat.judge.diagnosis.fleet import badness
@@ -22,7 +22,7 @@ _TRAFFIC = (("requestsPerSecond", "requests per second"), ("promptTokensMean", "
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """Steps in a row with one fleet diagnosis. `replicas`: how many had it at its widest, of `of` that were there."""
+    """Steps without a gap that have one fleet diagnosis. `replicas`: how many had it at its widest, of `of` that were there."""
 
     start: float
     end: float
@@ -62,8 +62,11 @@ class Story:
 
 def story_of(steps: Sequence[Step]) -> Story:
     """The story that the steps tell; they ascend in time."""
+    stretches = accumulate((int(later.start > earlier.end + 1) for earlier, later in pairwise(steps)), initial=0)
+    told = zip(stretches, steps, strict=False)
     episodes = tuple(
-        _episode(list(group)) for _, group in groupby(steps, key=lambda step: (step.fleet.cause, step.fleet.variant, step.harmful))
+        _episode([step for _, step in group])
+        for _, group in groupby(told, key=lambda one: (one[0], one[1].fleet.cause, one[1].fleet.variant, one[1].harmful))
     )
     untold_s = sum(one.end - one.start for one in episodes if one.cause == "unknown" and not one.harmful)
     harmful = [place for place, step in enumerate(steps) if step.harmful]
@@ -78,8 +81,8 @@ def story_of(steps: Sequence[Step]) -> Story:
     return Story(
         episodes,
         main,
-        (steps[first].start, steps[first].end) if first else None,
-        (steps[last + 1].start, steps[last + 1].end) if after else None,
+        (steps[first - 1].end, steps[first].end) if first else None,
+        (steps[last].end, steps[last + 1].end) if after else None,
         next((trigger for step in during if (trigger := _trigger(step)) is not None), None),
         _changed(figures_before, figures_during),
         figures_before,

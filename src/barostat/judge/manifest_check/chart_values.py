@@ -1,8 +1,7 @@
-"""Engines that the values of a chart describe: production-stack, llm-d's modelservice, vLLM's own chart; and KubeAI's Model and Ray Serve.
+"""Engines that the values of a chart describe: production-stack, llm-d's modelservice, vLLM's own chart; and KubeAI's Model.
 
 What such values leave out, the chart fills in: only what stands there is judged.
-Source: vllm-project/production-stack helm/values.yaml, llm-d-modelservice values, vLLM examples/chart-helm, kubeai.org/v1 Model, ray.io/v1
-RayService (serveConfigV2).
+Source: vllm-project/production-stack helm/values.yaml, llm-d-modelservice values, vLLM examples/chart-helm, kubeai.org/v1 Model.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.catalog.vllm_flags import FLAGS
 from barostat.core.whole_number import whole_number
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_check.containers import card_hint
@@ -22,7 +21,6 @@ from barostat.lint.facts import Argument, Engine, Given, Host
 from barostat.platform.objects import quantity
 
 _ODD = {"enableLoRA": "enable_lora", "v1": "", "v0": ""}
-_KWARG = re.compile(r"^(\s*(?:- )?)([a-z_]+):[ \t]*([^#\n]*?)[ \t]*(?:#.*)?$")
 
 
 def engines_of_values(document: Document, root: Node) -> Iterator[Engine]:
@@ -31,7 +29,7 @@ def engines_of_values(document: Document, root: Node) -> Iterator[Engine]:
         return
     for item in root.maps_at("servingEngineSpec", "modelSpec"):
         if item.word("enabled").lower() != "false":  # an example in the chart's own values
-            yield _model_spec(document, item)
+            yield _model_spec(document, item, root.get("servingEngineSpec", "vllmApiKey"))
     uri = root.get("modelArtifacts", "uri")
     for role in ("decode", "prefill"):
         for container in root.maps_at(role, "containers"):
@@ -67,8 +65,10 @@ def _engine(
     )
 
 
-def _model_spec(document: Document, item: Node) -> Engine:
-    """One entry of production-stack's modelSpec."""
+def _model_spec(document: Document, item: Node, api_key: Node | None) -> Engine:
+    """One entry of production-stack's modelSpec. Its keys are texts, of which the chart makes a Secret, or name one."""
+    keys = {"HF_TOKEN": item.get("hf_token"), "VLLM_API_KEY": item.get("vllmApiKey") or api_key}
+    plain = {name: Given(key.text, document.place(key)) for name, key in keys.items() if key is not None and key.kind == "scalar"}
     config = item.get("vllmConfig")
     given: dict[str, Argument] = {}
     for key, node in config.entries.items() if config is not None else ():
@@ -98,7 +98,8 @@ def _model_spec(document: Document, item: Node) -> Engine:
         arguments={**given, **line.arguments},
         complete=True,
         multi_node=item.get("raySpec") is not None,
-        env=_env(document, item),
+        env={**plain, **_env(document, item)},
+        env_secret=frozenset(name for name, key in keys.items() if key is not None and key.kind == "map"),
         card_hint=card_hint(item),
     )
 
@@ -168,6 +169,7 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
     url = spec.get("url")
     named = url.text.removeprefix("hf://").partition("?")[0] if url is not None and url.text.startswith("hf://") else ""
     place = root.get("metadata", "name") or root
+    env = spec.get("env")
     return Engine(
         name=f"Model {root.word('metadata', 'name')}",
         form="values",
@@ -176,6 +178,11 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
         occurrences=line.occurrences,
         model=Given(named, document.place(url)) if named and url is not None else None,
         own_image=False,
+        env={
+            key: Given(value.text, document.place(value))
+            for key, value in (env.entries.items() if env is not None else ())
+            if value.kind == "scalar"
+        },
         env_complete=False,
         complete=line.complete,
         stuck=line.stuck,
@@ -187,28 +194,3 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
 
 def _scalars(nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if node.kind == "scalar"]
-
-
-def engines_of_serve_config(document: Document, root: Node) -> Iterator[Engine]:
-    """The engines that Ray Serve starts from serveConfigV2: its `engine_kwargs`."""
-    text = root.get("spec", "serveConfigV2")
-    if text is None or "engine_kwargs" not in text.text:
-        return
-    inside, depth, offset = False, 0, 0
-    arguments: dict[str, Argument] = {}
-    for row in text.text.splitlines(keepends=True):
-        match = _KWARG.match(row.rstrip("\r\n"))
-        if match is not None:
-            indent = len(match[1])
-            if match[2] == "engine_kwargs":
-                inside, depth = True, indent
-            elif inside and indent <= depth:
-                inside = False
-            elif inside and match[3] and (name := canonical_name(match[2])) in FLAGS:
-                value = match[3].strip("'\"")
-                where = document.within(text, offset + match.start(2), offset + match.end(3))
-                arguments[name] = Argument(name, value, read_value(name, value), f"{match[2]}: {match[3]}", where, (where,), "values")
-        offset += len(row)
-    if arguments:
-        yield Engine(f"{root.word('kind')} {root.word('metadata', 'name')}", "values", document.place(text), arguments, complete=False,
-                     own_image=False, env_complete=False, multi_node=True)  # fmt: skip

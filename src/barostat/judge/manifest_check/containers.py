@@ -11,9 +11,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from barostat.catalog.instance_types import card_of_instance
+from barostat.engines.vllm.command_line.config import read_value
+from barostat.judge.manifest_check.config_maps import ConfigMaps, meant
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.pod_specs import PodSpec
-from barostat.judge.manifest_check.words import LONGEST_COMMAND, Command, config_entries, is_program, read_elements, starts_server
+from barostat.judge.manifest_check.words import (
+    LONGEST_COMMAND,
+    Command,
+    assigned_in,
+    config_entries,
+    is_program,
+    read_elements,
+    read_text,
+    starts_server,
+)
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Argument, Engine, Given, Host, Probe
 from barostat.platform.objects import quantity
@@ -24,19 +35,26 @@ _OTHER_WORK = re.compile(r"^\s*(?:bench|run-batch|collect-env|complete|chat)(?=\
 _CARD_LABEL = re.compile(
     r"gpu\.product|gke-accelerator$|instance-gpu-name|instance-type$|gpu[-_.]?(?:model|type|name)|accelerator", re.IGNORECASE
 )
+_NO_TEXT = re.compile(
+    r"[-+]?(?:0x[0-9a-fA-F_]+|0b[01_]+|0o[0-7_]+|[0-9][0-9_]*)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+    r"|true|True|TRUE|false|False|FALSE|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF"
+)
+_PART_OF_A_CARD = frozenset(("gpu-fraction", "gpu-memory"))
+"""Annotations by which NVIDIA's Run:ai gives a pod a part of a card, without a limit."""
 _OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
 """Variables that its controller sets, before all others, in every container."""
-_ConfigMaps = Mapping[tuple[str, str], tuple[Document, Node]]
 
 
-def engines_in(found: PodSpec, config_maps: _ConfigMaps) -> Iterator[Engine]:
-    """Every engine of the pod spec. `config_maps`: (name, key) -> the text and its document."""
+def engines_in(found: PodSpec, config_maps: ConfigMaps) -> Iterator[Engine]:
+    """Every engine of the pod spec."""
     if found.model is not None:
         engine = _kserve_model(found, found.model)
         if engine is not None:
             yield engine
     for container in [*found.spec.maps_at("containers"), *_sidecars(found.spec)]:
         engine = _engine(found, container, config_maps)
+        if found.service is not None and container.get("command") is None:
+            engine = _with_kserves_command(found, found.service, container, engine)
         if engine is not None:
             yield engine
 
@@ -46,7 +64,7 @@ def _sidecars(spec: Node) -> list[Node]:
     return [item for item in spec.maps_at("initContainers") if item.word("restartPolicy") == "Always"]
 
 
-def _engine(found: PodSpec, container: Node, config_maps: _ConfigMaps) -> Engine | None:
+def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine | None:
     document = found.document
     command, args = _words(container, "command"), _words(container, "args")
     nodes = [*command, *args]
@@ -69,6 +87,7 @@ def _engine(found: PodSpec, container: Node, config_maps: _ConfigMaps) -> Engine
         line = read_elements(document, nodes, {name: given.text for name, given in env.items()}, all_env=False)
     if found.pod.kind == "LeaderWorkerSet":
         unset = tuple((place, name) for place, name in unset if name not in _OF_LEADER_WORKER_SET)
+    env |= assigned_in(document, nodes, line)
     merged, whole = _with_config(line, found, container, config_maps)
     last = args[-1] if args else command[-1]
     listed = last.style not in ("|", ">") and not line.shell and document.text[: last.start].rstrip(" ").endswith("-")
@@ -92,6 +111,7 @@ def _engine(found: PodSpec, container: Node, config_maps: _ConfigMaps) -> Engine
         complete=line.complete and whole and not kserve and image is not None,
         stuck=line.stuck,
         unset=unset,
+        not_text=_not_text(document, container, nodes),
         host=_host(document, found, container),
         pod=replace(  # without an image: a patch
             found.pod, pre_stop_s=_pre_stop(container), raw=found.pod.raw and image is not None, gated_by=gates[0] if gates else ""
@@ -102,6 +122,59 @@ def _engine(found: PodSpec, container: Node, config_maps: _ConfigMaps) -> Engine
         card_hint=card_hint(found.spec),
         multi_node=found.pod.nodes > 1 or "ray" in joined.split() or bool(re.search(r"ray start|multi-node|--nnodes|--headless", joined)),
     )
+
+
+def _with_kserves_command(found: PodSpec, service: Node, container: Node, engine: Engine | None) -> Engine | None:
+    """The engine of an LLMInferenceService, to whose command KServe adds the model, the parallel sizes and VLLM_ADDITIONAL_ARGS.
+
+    Source: kserve/kserve config/llmisvcconfig (config-llm-template.yaml and its like).
+    """
+    document, image = found.document, container.word("image")
+    if engine is None:
+        if container.word("name") != "main" or (image and "llm-d" not in image and not image_facts(image).server):
+            return None
+        env, secret, _ = _env(document, container)
+        engine = Engine(
+            name=f"{found.pod.kind} {found.pod.name}, container main",
+            form="manifest",
+            place=document.place(container.get("name") or container),
+            env=env,
+            env_secret=secret,
+            version=image_facts(image).version,
+            own_image=False,
+            host=_host(document, found, container),
+            pod=found.pod,
+            card_hint=card_hint(found.spec),
+            multi_node=found.pod.nodes > 1,
+        )
+    added = next((item.get("value") for item in container.maps_at("env") if item.word("name") == "VLLM_ADDITIONAL_ARGS"), None)
+    literal = {name: given.text for name, given in engine.env.items()}
+    line = read_text(document, added, literal) if added is not None and added.kind == "scalar" else Command()
+    uri = service.get("model", "uri")
+    named = uri.text.removeprefix("hf://") if uri is not None and uri.text.startswith("hf://") else ""
+    return replace(
+        engine,
+        arguments={**_sizes(document, found.sizes), **line.arguments, **engine.arguments},
+        occurrences=(*line.occurrences, *engine.occurrences),
+        model=Given(named, document.place(uri)) if named and uri is not None else engine.model,
+        env_complete=False,
+        complete=False,
+    )
+
+
+_SIZES = {"tensor": "tensor_parallel_size", "pipeline": "pipeline_parallel_size", "data": "data_parallel_size",
+          "dataLocal": "data_parallel_size_local"}  # fmt: skip
+
+
+def _sizes(document: Document, parallelism: Node | None) -> dict[str, Argument]:
+    """The parallel sizes of an LLMInferenceService as the arguments that KServe makes of them."""
+    found = {}
+    for key, name in _SIZES.items():
+        node = parallelism.get(key) if parallelism is not None else None
+        if node is not None and node.kind == "scalar":
+            where = document.place(node)
+            found[name] = Argument(name, node.text, read_value(name, node.text), f"{key}: {node.text}", where, (where,), "values")
+    return found
 
 
 def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
@@ -127,6 +200,7 @@ def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
         env_complete=False,
         complete=False,
         stuck=line.stuck,
+        not_text=_not_text(document, model, args),
         host=replace(_host(document, found, model), shm_bytes=None, probes={}, has_cache=True),
         pod=replace(found.pod, raw=False),
         card_hint=card_hint(found.spec),
@@ -169,6 +243,16 @@ def _env(document: Document, container: Node) -> tuple[dict[str, Given], frozens
     return literal, frozenset(elsewhere), container.get("envFrom") is None
 
 
+def _not_text(document: Document, container: Node, words: list[Node]) -> tuple[tuple[Place, str], ...]:
+    """What of the command and the variables YAML 1.1 reads as a number or a boolean; one with a tag (`!!str 1`) is left out."""
+    values = [value for item in container.maps_at("env") if (value := item.get("value")) is not None and value.kind == "scalar"]
+    return tuple(
+        (document.within(node, 0, len(node.text)), node.text)
+        for node in [*words, *values]
+        if not node.style and _NO_TEXT.fullmatch(node.text) and document.text.startswith(node.text, node.start)
+    )
+
+
 def _model_of(arguments: Mapping[str, Argument]) -> Given | None:
     for name in ("model", "model_id", "model_dir"):
         found = arguments.get(name)
@@ -177,7 +261,7 @@ def _model_of(arguments: Mapping[str, Argument]) -> Given | None:
     return None
 
 
-def _with_config(line: Command, found: PodSpec, container: Node, config_maps: _ConfigMaps) -> tuple[dict[str, Argument], bool]:
+def _with_config(line: Command, found: PodSpec, container: Node, config_maps: ConfigMaps) -> tuple[dict[str, Argument], bool]:
     """The arguments over those of the --config file, and whether that file could be read."""
     arguments = dict(line.arguments)
     given = arguments.get("config")
@@ -193,9 +277,9 @@ def _with_config(line: Command, found: PodSpec, container: Node, config_maps: _C
         key = next(
             (item.word("key") for item in (volume.maps_at("configMap", "items") if volume else ()) if item.word("path") == inside), inside
         )
-        text = config_maps.get((source, key))
-        if text is not None:
-            return {**config_entries(*text), **arguments}, line.complete
+        held = meant(config_maps, source, key, found.document, found.pod.namespace)
+        if held is not None:
+            return {**config_entries(held.document, held.node), **arguments}, line.complete
     return arguments, False
 
 
@@ -213,7 +297,7 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
         memory_bytes=quantity(memory.text) if memory else None,
         cpu=Given(cpu.text, document.place(cpu)) if cpu else None,
         cpu_cores=quantity(cpu.text) if cpu else None,
-        gpus=cards[1] if cards is not None else None if _asks_for_other_device(container) else 0.0,
+        gpus=cards[1] if cards is not None else None if _asks_for_other_device(found, container) else 0.0,
         gpu_place=document.place(place) if place is not None else None,
         gpu_requested_only=cards is None and asked is not None,
         probes=_probes(document, container),
@@ -222,23 +306,23 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
     )
 
 
-def _asks_for_other_device(container: Node) -> bool:
-    """True for a resource claim, or a device of another kind: how many cards that is cannot be told."""
+def _asks_for_other_device(found: PodSpec, container: Node) -> bool:
+    """True for a resource claim, a device of another kind or a part of a card: how many cards that is cannot be told."""
+    if _PART_OF_A_CARD & found.annotations.keys():
+        return True
     asked = [container.get("resources", key) for key in ("limits", "requests")]
     return container.get("resources", "claims") is not None or any(
         is_other_device(name) for node in asked if node is not None for name in node.entries
     )
 
 
-def _cards(resources: Node | None) -> tuple[Node, float] | None:
-    """The key and the sum of cards asked for, None where none is or its number cannot be read."""
+def _cards(resources: Node | None) -> tuple[Node, float | None] | None:
+    """The key and the sum of cards asked for; None where none is, without a sum where a number cannot be read (`${CARDS}`)."""
     found = [(key, value) for key, value in resources.entries.items() if is_gpu_resource(key)] if resources is not None else []
     if not found or resources is None:
         return None
     amounts = [quantity(value.text) for _, value in found]
-    return (
-        (resources.keys[found[0][0]], sum(amount or 0.0 for amount in amounts)) if all(amount is not None for amount in amounts) else None
-    )
+    return resources.keys[found[0][0]], sum(amount or 0.0 for amount in amounts) if None not in amounts else None
 
 
 def _shm(document: Document, found: PodSpec, container: Node) -> tuple[float | None, Place | None]:

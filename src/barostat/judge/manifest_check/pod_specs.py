@@ -1,12 +1,12 @@
 """The pods that a Kubernetes object would make: of every workload kind that serves models, and of any kind that has a pod spec in it.
 
-Source: apps/v1, batch/v1, core/v1; leaderworkerset.x-k8s.io/v1; serving.kserve.io/v1beta1 and v1alpha1; ray.io/v1.
+Source: apps/v1, batch/v1, core/v1; leaderworkerset.x-k8s.io/v1; serving.kserve.io/v1beta1 and v1alpha1; ray.io/v1; serving.knative.dev/v1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
 from barostat.lint.document import Document, Node
@@ -19,23 +19,40 @@ GRACE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class PodSpec:
-    """A pod spec in a document. `model`: KServe's predictor.model, which is a container whose image the runtime brings."""
+    """A pod spec in a document. `model`: KServe's predictor.model, which is a container whose image the runtime brings.
+
+    `service`, `sizes`: of an LLMInferenceService, its spec and the parallel sizes that KServe puts into the command of this part.
+    """
 
     document: Document
     root: Node
     spec: Node
     pod: Pod
     model: Node | None = None
+    service: Node | None = None
+    sizes: Node | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def objects_of(root: Node) -> Iterator[Node]:
+    """The object itself, or those of a List."""
+    kind = root.word("kind")
+    if kind == "List" or (kind.endswith("List") and root.get("items") is not None):
+        for item in root.maps_at("items"):
+            yield from objects_of(item)
+    else:
+        yield root
+
+
+def is_knative(root: Node) -> bool:
+    """True for Knative's Service, which is a workload and shares only its kind's name with that of Kubernetes."""
+    return root.word("apiVersion").startswith("serving.knative.dev/")
 
 
 def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
     """Every pod spec of the object."""
     kind = root.word("kind")
-    if kind in _NO_PODS or root.kind != "map":
-        return
-    if kind == "List" or (kind.endswith("List") and root.get("items") is not None):
-        for item in root.maps_at("items"):
-            yield from pod_specs(document, item)
+    if root.kind != "map" or (kind in _NO_PODS and not is_knative(root)):
         return
     spec = root.get("spec")
     if spec is None or spec.kind != "map":
@@ -67,7 +84,8 @@ def pod_specs(document: Document, root: Node) -> Iterator[PodSpec]:
                 inner = spec.get(*part, name)
                 if inner is not None and inner.kind == "map":
                     nodes = 2 if spec.get(*part, "worker") is not None else 1
-                    yield _made(document, root, inner, root.get("metadata"), kind, nodes=nodes)
+                    made = _made(document, root, inner, root.get("metadata"), kind, nodes=nodes)
+                    yield replace(made, service=spec, sizes=spec.get(*part, "parallelism")) if name == "template" else made
     else:
         for inner in _anywhere(spec):
             yield _made(document, root, inner, root.get("metadata"), kind, nodes=2 if kind.startswith("Ray") else 1)
@@ -123,7 +141,8 @@ def _made(
             for port in container.maps_at("ports")
         ),
     )
-    return PodSpec(document, root, spec, pod, model)
+    annotations = {**_texts(root.get("metadata"), "annotations"), **_texts(metadata, "annotations")}
+    return PodSpec(document, root, spec, pod, model, annotations=annotations)
 
 
 def _given(document: Document, node: Node | None, *route: str) -> Given | None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from barostat.catalog.models import find_model
 from barostat.core.version import parse_version
 from barostat.judge.manifest_check.certificate_document import load_test_of
-from barostat.judge.manifest_check.chart_values import engine_of_model, engines_of_serve_config, engines_of_values
+from barostat.judge.manifest_check.chart_values import engine_of_model, engines_of_values
+from barostat.judge.manifest_check.config_maps import ConfigMaps, config_maps_of
 from barostat.judge.manifest_check.containers import engines_in
 from barostat.judge.manifest_check.limits_document import limits_of
-from barostat.judge.manifest_check.pod_specs import pod_specs
+from barostat.judge.manifest_check.pod_specs import objects_of, pod_specs
 from barostat.judge.manifest_check.scrapes import scrape_of
 from barostat.judge.manifest_check.scripts import engines_of_compose, engines_of_script, engines_of_unit, is_compose
+from barostat.judge.manifest_check.serve_config import engines_of_serve_config
 from barostat.judge.manifest_check.watchers import queries_of, scaler_of, service_of
 from barostat.judge.manifest_check.words import starts_server
 from barostat.lint.document import Document, Node, Place
@@ -44,24 +46,19 @@ def scene_of(
     today: str = "",
 ) -> Scene:
     """The scene. `gpu`, `engine_version`: what the user says of the pool, where the manifests do not. `complaints`: a limits file's own."""
-    config_maps: dict[tuple[str, str], tuple[Document, Node]] = {}
-    for document in documents:
-        for root in document.roots:
-            if root.word("kind") == "ConfigMap":
-                for key, text in (root.get("data") or root).entries.items():
-                    if text.kind == "scalar":
-                        config_maps[(root.word("metadata", "name"), key)] = (document, text)
+    config_maps = config_maps_of(documents)
     found = _Gathered()
     for document in documents:
         if document.roots and document.roots[0].style == "text":
             name = document.file.rsplit("/", 1)[-1]
-            unit = name.endswith(".service") or "[Service]" in document.text
+            unit = name.endswith((".service", ".container")) or "[Service]" in document.text
             found.engines += (
                 engines_of_unit(document, document.roots[0], name) if unit else engines_of_script(document, document.roots[0], name)
             )
             continue
         for root in document.roots:
-            _read(found, document, root, config_maps, complaints)
+            for one in objects_of(root):
+                _read(found, document, one, config_maps, complaints)
     given = parse_version(engine_version)
     if given is not None:
         found.engines = [replace(engine, version=given) if engine.version is None else engine for engine in found.engines]
@@ -73,15 +70,16 @@ def scene_of(
     )  # fmt: skip
 
 
-def _read(
-    found: _Gathered, document: Document, root: Node, config_maps: dict[tuple[str, str], tuple[Document, Node]], complaints: Complaints
-) -> None:
+def _read(found: _Gathered, document: Document, root: Node, config_maps: ConfigMaps, complaints: Complaints) -> None:
     if root.kind != "map":
         return
     kind = root.word("kind")
     before = len(found.engines)
     for pod_spec in pod_specs(document, root):
         found.engines += engines_in(pod_spec, config_maps)
+    values = _values_within(root)
+    if values is not None:
+        found.engines += engines_of_values(document, values)
     if not kind:
         if is_compose(root):
             found.engines += engines_of_compose(document, root)
@@ -110,6 +108,13 @@ def _read(
         found.limits.append(limits)
     if len(found.engines) > before or queries or limits is not None or kind in _SCALING:
         found.repeated += [Given(key.text, document.place(key)) for node in root.walk() for key in node.repeated]
+
+
+def _values_within(root: Node) -> Node | None:
+    """The values of a chart that a GitOps object has in itself: Flux's HelmRelease, Argo CD's Application (as a mapping, not as text)."""
+    if root.word("kind") == "HelmRelease":
+        return root.get("spec", "values")
+    return root.get("spec", "source", "helm", "valuesObject") if root.word("kind") == "Application" else None
 
 
 def _planned(engine: Engine, gpu: str | None) -> Engine:

@@ -1,13 +1,16 @@
 """Engines outside Kubernetes: shell scripts and plain command lines, systemd units, compose files.
 
-Source: compose-spec (command, environment, ipc, shm_size, deploy.resources, gpus), systemd.service(5), systemd.exec(5).
+Source: compose-spec (command, environment, ipc, shm_size, deploy.resources, gpus), systemd.service(5), systemd.exec(5),
+podman-systemd.unit(5).
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from barostat.engines.vllm.command_line.shell_words import Word, split_words
 from barostat.judge.manifest_check.images import image_facts
@@ -18,7 +21,9 @@ from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES
 
 _ASSIGNMENT = re.compile(r"^(?:export\s+)?([A-Za-z_]\w*)=(.*)$", re.DOTALL)
-_UNIT_LINE = re.compile(r"^(ExecStart|Environment)[ \t]*=[ \t]*", re.MULTILINE)
+_UNIT_LINE = re.compile(r"^(ExecStart|Exec|Image|Environment)[ \t]*=[ \t]*", re.MULTILINE)
+_COMMENTS_WITHIN = re.compile(r"(?<=\\\n)(?:[ \t]*[#;][^\n]*\n)+")
+"""Comments of a unit between a line that ends in a backslash and the one that it goes on with; systemd reads over them."""
 LONGEST_SCRIPT = 500_000
 _CONTAINER = re.compile(r"\b(?:docker|podman|nerdctl)\b[^|;&]*\b(?:run|create)\b[^|;&]*vllm")
 _STRETCH = re.compile(
@@ -34,22 +39,18 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
     """Every server that the shell text starts, in order. A text that names none is not taken apart, nor one longer than a script is."""
     if len(node.text) > LONGEST_SCRIPT or not (SERVER.search(node.text) or _CONTAINER.search(node.text)):
         return
-    words, _ = split_words(node.text, {})
-    env: dict[str, str] = {}
+    words, _ = split_words(node.text, {}, whole_script=True)
+    env: dict[str, Given] = {}
     stretches = [match.start() for match in _STRETCH.finditer(node.text)]
     for command in _commands(words):
+        whole = command
         texts = [word.text for word in command]
         joined = " ".join(texts)
         if not starts_server(joined):
             docker = _docker_image(texts)
             if docker is None:
-                env.update(
-                    {
-                        match[1]: match[2]
-                        for text in texts
-                        if (match := _ASSIGNMENT.match(text)) and (len(texts) < 3 or texts[0] == "export")
-                    }
-                )
+                if len(texts) < 3 or texts[0] == "export":
+                    env.update(_assigned(document, node, command))
                 continue
             command, image = command[docker + 1 :], Given(texts[docker], document.within(node, command[docker].start, command[docker].end))
             if not command or is_program(command[0].text) or not any(word.text.startswith("-") for word in command):
@@ -62,8 +63,11 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
             if docker is not None:
                 image = Given(texts[docker], document.within(node, command[docker].start, command[docker].end))
         start, end = command[0].start, command[-1].end
-        line = read_text(document, node, env, start, end)
+        line = read_text(document, node, {key: given.text for key, given in env.items()}, start, end)
         facts = image_facts(image.text) if image is not None else None
+        own = _assigned(document, node, whole[: docker or 0], behind=("-e", "--env")) if image is not None else {}
+        own |= {key: given for key, given in _assigned(document, node, whole).items() if key in line.assigned}
+        around = {**env, **own}
         yield Engine(
             name=name,
             form="systemd" if form == "systemd" else "script",
@@ -75,13 +79,24 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
             version=facts.version if facts else None,
             floating=facts.floating if facts else False,
             own_image=image is not None,
-            env={**{key: Given(value, document.place(node)) for key, value in {**env, **line.assigned}.items()}},
+            env=around,
             env_complete=False,
             complete=line.complete and "config" not in line.arguments,
-            is_cpu="VLLM_CPU_KVCACHE_SPACE" in env or bool(facts and facts.is_cpu),
+            is_cpu="VLLM_CPU_KVCACHE_SPACE" in around or bool(facts and facts.is_cpu),
             multi_node="ray" in node.text,
             stretch=bisect_left(stretches, start),
         )
+
+
+def _assigned(document: Document, node: Node, words: Sequence[Word], *, behind: tuple[str, ...] = ()) -> dict[str, Given]:
+    """`NAME=value` among the words, each with its place; with `behind` only what stands behind one of these options, or is joined to it."""
+    found = {}
+    for before, word in pairwise([Word("", 0, 0), *words]):
+        joined = next((f"{option}=" for option in behind if word.text.startswith(f"{option}=")), "")
+        match = _ASSIGNMENT.match(word.text.removeprefix(joined))
+        if match is not None and (not behind or joined or before.text in behind):
+            found[match[1]] = Given(match[2], document.within(node, word.start, word.end))
+    return found
 
 
 def _commands(words: list[Word]) -> Iterator[list[Word]]:
@@ -110,24 +125,32 @@ def _docker_image(texts: list[str]) -> int | None:
 
 
 def engines_of_unit(document: Document, node: Node, name: str) -> Iterator[Engine]:
-    """The engine of a systemd unit."""
-    env: dict[str, str] = {}
+    """The engine of a systemd unit; of a Quadlet's container `Exec` is what stands behind its `Image`."""
+    env: dict[str, Given] = {}
+    image: Given | None = None
+    whole = _COMMENTS_WITHIN.sub(lambda lines: " " * len(lines[0]), node.text)
     end = 0
-    for match in _UNIT_LINE.finditer(node.text):
+    for match in _UNIT_LINE.finditer(whole):
         if match.start() < end:  # goes on the line before, which ends in a backslash
             continue
         end = match.end()
-        while (stop := node.text.find("\n", end)) >= 0 and node.text[stop - 1] == "\\":
+        while (stop := whole.find("\n", end)) >= 0 and whole[stop - 1] == "\\":
             end = stop + 1
-        end = stop if stop >= 0 else len(node.text)
-        text = node.text[match.end() : end]
+        end = stop if stop >= 0 else len(whole)
+        text = whole[match.end() : end]
         if match[1] == "Environment":
             words, _ = split_words(text, {})
-            env.update({found[1]: found[2] for word in words if (found := _ASSIGNMENT.match(word.text))})
+            moved = [replace(word, start=match.end() + word.start, end=match.end() + word.end) for word in words]
+            env.update(_assigned(document, node, moved))
             continue
-        if not starts_server(text):
+        if match[1] == "Image":
+            image = Given(text.strip(), document.within(node, match.end(), match.end() + len(text.rstrip())))
             continue
-        line = read_text(document, node, env, match.end(), end)
+        facts = image_facts(image.text) if image is not None else None
+        behind = match[1] == "Exec" and facts is not None and facts.server and text.lstrip().startswith("-")
+        if not (starts_server(text) or behind):
+            continue
+        line = read_text(document, node, {key: given.text for key, given in env.items()}, match.end(), end, text=text)
         yield Engine(
             name=name,
             form="systemd",
@@ -135,10 +158,14 @@ def engines_of_unit(document: Document, node: Node, name: str) -> Iterator[Engin
             arguments=line.arguments,
             occurrences=line.occurrences,
             model=line.model,
-            env={key: Given(value, document.place(node)) for key, value in env.items()},
+            image=image,
+            version=facts.version if facts else None,
+            floating=bool(facts and facts.server and facts.floating),
+            own_image=bool(facts and facts.server),
+            env=env,
             env_complete="EnvironmentFile" not in node.text,
             complete=line.complete and "config" not in line.arguments,
-            is_cpu="VLLM_CPU_KVCACHE_SPACE" in env,
+            is_cpu="VLLM_CPU_KVCACHE_SPACE" in env or bool(facts and facts.is_cpu),
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.judge.manifest_check.pod_specs import is_knative
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Query, Scaler, Service
@@ -88,7 +89,7 @@ def _scaled_object(document: Document, root: Node) -> Scaler:
 def service_of(document: Document, root: Node) -> Service | None:
     """The Service or Ingress, None for any other object."""
     kind, spec = root.word("kind"), root.get("spec")
-    if spec is None or kind not in ("Service", "Ingress"):
+    if spec is None or kind not in ("Service", "Ingress") or is_knative(root):
         return None
     name, namespace = root.word("metadata", "name"), root.word("metadata", "namespace")
     if kind == "Ingress":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from barostat.catalog.vllm_flags import FLAGS, canonical_name, says_nothing
 from barostat.engines.vllm.command_line.config import read_value
@@ -19,6 +19,11 @@ SERVER = re.compile(
 _STUCK = re.compile(r"^\s*(--?[A-Za-z][\w.-]*)[ \t]+(\S.*)$", re.DOTALL)
 LONGEST_COMMAND = 64_000
 """Characters: half of what Linux takes as one argument. What is longer is data in a place where commands stand."""
+_YAML_WORDS = {
+    **dict.fromkeys(("true", "yes", "on"), "true"),
+    **dict.fromkeys(("false", "no", "off"), "false"),
+    **dict.fromkeys(("null", "~"), "None"),
+}
 _KUBERNETES = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
@@ -67,9 +72,14 @@ def read_elements(document: Document, nodes: Sequence[Node], env: Mapping[str, s
     return _command(document, line, place, nodes, tuple(stuck), tuple(unset), shell)
 
 
-def read_text(document: Document, node: Node, env: Mapping[str, str], start: int = 0, end: int | None = None) -> Command:
-    """The command line in one text (or from `start` to `end` of it), as a script or a unit file has it."""
-    text = node.text[start:end]
+def read_text(
+    document: Document, node: Node, env: Mapping[str, str], start: int = 0, end: int | None = None, text: str | None = None
+) -> Command:
+    """The command line in one text (or from `start` to `end` of it), as a script or a unit file has it.
+
+    `text`: of the same length, what is to be read in its stead.
+    """
+    text = node.text[start:end] if text is None else text
 
     def place(word: Word) -> Place:
         return document.within(node, start + word.start, start + word.end)
@@ -90,7 +100,10 @@ def _command(
     for setting in line.occurrences:
         if setting.loose or (setting.text is not None and says_nothing(setting.name, setting.text)):
             continue
-        known[id(setting)] = _argument(document, setting, tuple(place(word) for word in setting.words))
+        places = tuple(place(word) for word in setting.words)
+        if any(word.shell and word.raw.startswith("$") for word in setting.words):  # what a variable holds is not edited where it is used
+            places = tuple(replace(each, start=-1, end=-1) for each in places)
+        known[id(setting)] = _argument(document, setting, places)
     last = {setting.name: known[id(setting)] for setting in line.occurrences if id(setting) in known}
     complete = not any("$" in word for word in line.positional) and not any("{{" in node.text for node in nodes)
     return Command(last, tuple(known.values()), _model(document, line, last, nodes), stuck, unset, dict(line.env), complete, shell)
@@ -120,6 +133,18 @@ def _model(document: Document, line: CommandLine, arguments: Mapping[str, Argume
     return Given(line.model, document.place(nodes[0]))
 
 
+def assigned_in(document: Document, nodes: Sequence[Node], command: Command) -> dict[str, Given]:
+    """The variables that a shell text among the nodes sets for its engine, each where it is set. Not edited: what is around them stays."""
+    found: dict[str, Given] = {}
+    for name, value in command.assigned.items():
+        for node in nodes if command.shell else ():
+            match = re.search(rf"(?<![\w$]){re.escape(name)}=", node.text)
+            if match is not None:
+                found[name] = Given(value, replace(document.within(node, match.start(), match.end()), start=-1, end=-1))
+                break
+    return found
+
+
 def config_entries(document: Document, node: Node) -> dict[str, Argument]:
     """The settings of a `--config` file that stands in a scalar: a flat mapping, one entry a line."""
     found: dict[str, Argument] = {}
@@ -128,9 +153,22 @@ def config_entries(document: Document, node: Node) -> dict[str, Argument]:
         match = re.match(r"^([A-Za-z][\w-]*)[ \t]*:[ \t]+([^#\n]*?)[ \t]*(?:#.*)?$", row.rstrip("\r\n"))
         if match is not None and match[2]:
             name = canonical_name(match[1])
-            text = match[2].strip("'\"")
+            text = _as_passed_on(match[2])
+            if text is not None and says_nothing(name, text):
+                continue
             place = document.within(node, offset + match.start(1), offset + match.end(2))
             where = document.within(node, offset + match.start(2), offset + match.end(2))
-            found[name] = Argument(name, text, read_value(name, text), f"{match[1]}: {match[2]}", place, (place, where), "config-file")
+            value = read_value(name, text) if text is not None else None
+            found[name] = Argument(name, text, value, f"{match[1]}: {match[2]}", place, (place, where), "config-file")
         offset += len(row)
     return found
+
+
+def _as_passed_on(written: str) -> str | None:
+    """A value of a `--config` file as vLLM hands it to its parser, which has read it as YAML 1.1; None for one on the lines below.
+
+    Source: vLLM 0.32.0 FlexibleArgumentParser.load_config_file (yaml.safe_load, then `str`).
+    """
+    if written[0] in "|>":
+        return None
+    return _YAML_WORDS.get(written.lower(), written.strip("'\""))

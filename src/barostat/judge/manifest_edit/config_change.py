@@ -22,7 +22,7 @@ from barostat.core.config import ConfigScalar
 from barostat.core.diagnosis import NextStep
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, set_flag
 from barostat.judge.manifest_edit.pod_spec_change import asked_of_pod_spec, with_pod_spec
-from barostat.platform.objects import Object, mapping
+from barostat.platform.objects import Object, mapping, objects, text
 
 REVISION, REPLICAS = "revision", "replicas"
 _FLAG = re.compile(r"^(--[a-z][\w-]*)(?:[ =](\S+))?$")
@@ -102,6 +102,8 @@ def service_labels(template: Object, selector: Object, services: Iterable[Object
     """The labels by which the Services find these pods, and those of the Deployment's selector: they come off one that is taken out."""
     labels = mapping(template, "metadata", "labels")
     found = {key: str(value) for key, value in mapping(selector, "matchLabels").items()}
+    asked = {text(one, "key") for one in objects(selector, "matchExpressions") if text(one, "operator") in ("In", "Exists")}
+    found |= {key: str(value) for key, value in labels.items() if key in asked}
     for service in services:
         found |= {key: str(value) for key, value in mapping(service, "spec", "selector").items() if labels.get(key) == value}
     return {key: value for key, value in found.items() if key != _ADDED_BY_REPLICA_SET}

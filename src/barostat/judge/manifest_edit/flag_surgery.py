@@ -18,10 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.catalog.vllm_flags import FLAGS, canonical_name, option_of
 from barostat.core.change import ChangeKind, ConfigChange
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
+from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
 from barostat.engines.vllm.command_line.words import parse
 from barostat.engines.vllm.command_line.write_flag import changed_elements, open_words, with_variable
@@ -94,14 +95,14 @@ def set_flag(
             return found
     if given is None and value is None:
         may = next(iter(open_words(line)), None)
-        return NotChanged(f"{_option(wanted)} is not set" + (f", unless {may.raw} holds it" if may is not None else ""))
-    if given is not None and value is not None and _same(given.text, value):
-        return NotChanged(f"{_option(wanted)} is {given.text} already")
+        return NotChanged(f"{option_of(wanted)} is not set" + (f", unless {may.raw} holds it" if may is not None else ""))
+    if given is not None and value is not None and _same(wanted, given.text, value):
+        return NotChanged(f"{option_of(wanted)} is {given.text} already")
     try:
         changed = changed_elements(args, wanted, value)
     except InputError as error:
         return NotChanged(str(error))
-    change = ConfigChange("argument", _option(wanted), given.text if given is not None else None, _text(value))
+    change = ConfigChange("argument", option_of(wanted), given.text if given is not None else None, _text(value))
     return _with_words(template, container.name, changed, change)
 
 
@@ -140,7 +141,8 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
             return NotChanged(f"{name} is set inside the command in a way that is not changed here")
         return _with_words(template, container, written, ConfigChange("environment", name, assigned[name], _text(value)))
     entries = list(objects(item, "env"))
-    index = next((place for place, entry in enumerate(entries) if text(entry, "name") == name), None)
+    places = [place for place, entry in enumerate(entries) if text(entry, "name") == name]
+    index = places[-1] if places else None  # of one that stands there twice the last one counts
     path = f"{TEMPLATE}/spec/containers/{_index(template, container)}/env"
     if index is None:
         if value is None:
@@ -158,8 +160,8 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
             return NotChanged(f"{name} is {former} already")
         test: Mapping[str, Any] = {"op": "test", "path": f"{path}/{index}", "value": dict(old)}
         if value is None:
-            operations = [test, {"op": "remove", "path": f"{path}/{index}"}]
-            new = entries[:index] + entries[index + 1 :]
+            operations = [one for place in reversed(places) for one in _gone(f"{path}/{place}", entries[place])]
+            new = [entry for place, entry in enumerate(entries) if place not in places]
             strategic = {"name": name, "$patch": "delete"}
         else:
             entry = {"name": name, "value": _text(value)}
@@ -195,7 +197,7 @@ def _in_config_file(
     mounted = config_map_of(template, container, path)
     if mounted is None:
         return (
-            NotChanged(f"{path} is no file of a ConfigMap, and {_option(wanted)} is no argument: it cannot be told")
+            NotChanged(f"{path} is no file of a ConfigMap, and {option_of(wanted)} is no argument: it cannot be told")
             if value is None
             else None
         )
@@ -218,7 +220,7 @@ def _in_config_file(
     if written == held:
         return NotChanged(f"{wanted} is {former} already")
     kind: ChangeKind = "config-file"
-    change = ConfigChange(kind, _option(wanted), former, _text(value))
+    change = ConfigChange(kind, option_of(wanted), former, _text(value))
     new = copy.deepcopy(dict(mapping(document)))
     new["data"][mounted.key] = written
     operations = _replaced(f"/data/{_pointer(mounted.key)}", held, written)
@@ -264,6 +266,10 @@ def _replaced(path: str, old: Any, new: Any) -> list[Mapping[str, Any]]:
     return [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
 
 
+def _gone(path: str, old: Object) -> list[Mapping[str, Any]]:
+    return [{"op": "test", "path": path, "value": dict(old)}, {"op": "remove", "path": path}]
+
+
 def _pointer(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
@@ -276,12 +282,13 @@ def _diff(old: Sequence[str], new: Sequence[str], title: str) -> list[str]:
     return [title, *told]
 
 
-def _option(name: str) -> str:
-    return FLAGS[name].option if name in FLAGS else "--" + name.replace("_", "-")
-
-
-def _same(written: str | None, value: ConfigScalar) -> bool:
-    return written is not None and written == _text(value)
+def _same(name: str, written: str | None, value: ConfigScalar) -> bool:
+    """True where vLLM reads both as one: 0.90 and 0.9, 4K and 4096."""
+    text = _text(value)
+    if written is None or text is None or written == text:
+        return written == text
+    read = read_value(name, written) if name in FLAGS else None
+    return read is not None and read == read_value(name, text)
 
 
 def _text(value: ConfigScalar | None) -> str | None:

@@ -37,21 +37,22 @@ def asked_of_pod_spec(step: NextStep, template: Object) -> ConfigChange | NotCha
         size = _MEMORY.search(words)
         if size is None or engine_container(template) is None:
             return NotChanged("the present limit is not recorded, so the new one cannot be told")
-        return ConfigChange("pod-spec", MEMORY, _memory_now(template), size[1])
+        return _change(MEMORY, template, size[1])
     if step.lever == "shm-size":
-        size, now = _SHM.search(words), _shm_now(template)
-        if isinstance(now, NotChanged) or size is None:
-            return now if isinstance(now, NotChanged) else NotChanged("the size is not told")
-        return ConfigChange("pod-spec", SHM, now, size[1])
+        size = _SHM.search(words)
+        return _change(SHM, template, size[1]) if size is not None else NotChanged("the size is not told")
     if (links := _LINKS.search(words)) is not None:
-        now = value(template, "spec", "enableServiceLinks")
-        return ConfigChange("pod-spec", LINKS, str(now).lower() if isinstance(now, bool) else None, links[1])
+        return _change(LINKS, template, links[1])
     if (probe := _PROBE.match(words)) is not None:
         numbers = {name: int(number) for name, number in _NUMBER.findall(probe[3])}
         wanted = {"httpGet": {"path": probe[1], "port": int(probe[2])}, **numbers}
-        former = _engine(dict(template)).get(STARTUP)
-        return ConfigChange("pod-spec", STARTUP, None if former is None else _json(former), _json(wanted))
+        return _change(STARTUP, template, _json(wanted))
     return None
+
+
+def _change(name: str, template: Object, wanted: str) -> ConfigChange | NotChanged:
+    now = pod_spec_now(name, template)
+    return now if isinstance(now, NotChanged) else ConfigChange("pod-spec", name, now, wanted)
 
 
 def with_pod_spec(change: ConfigChange, template: Object) -> Object | NotChanged:
@@ -71,6 +72,23 @@ def with_pod_spec(change: ConfigChange, template: Object) -> Object | NotChanged
         case _:
             return NotChanged(f"{change.name} is no part of the pod that is changed here")
     return new
+
+
+def pod_spec_now(name: str, template: Object) -> str | NotChanged | None:
+    """What the template says of it, as a change writes it; None where it says nothing."""
+    match name:
+        case "memory":
+            return _memory_now(template)
+        case "/dev/shm":
+            return _shm_now(template)
+        case "enableServiceLinks":
+            now = value(template, "spec", LINKS)
+            return str(now).lower() if isinstance(now, bool) else None
+        case "startupProbe":
+            former = _engine(dict(template)).get(STARTUP)
+            return None if former is None else _json(former)
+        case _:
+            return NotChanged(f"{name} is no part of the pod that is changed here")
 
 
 def _engine(template: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from barostat.catalog.vllm_flags import canonical_name
-from barostat.core.change import ConfigChange
+from barostat.core.change import ConfigChange, Expectation
 from barostat.core.diagnosis import NextStep, ReplicaReport
 from barostat.core.limits import LimitsSpec, RemedyLimits, ServiceLevel, ServingLimits, contradictions
 from barostat.core.window import Window
@@ -23,8 +23,11 @@ from barostat.judge.mitigation.facts import spare_place, worse_before, written_n
 from barostat.judge.mitigation.forecast import TRIED, best
 from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
 from barostat.judge.mitigation.paused_mark import paused_by
+from barostat.judge.mitigation.pod_times import with_times_of
 from barostat.judge.mitigation.promise import promise, promise_of_rollback
 from barostat.judge.mitigation.requested_lever import LIMITS, asked_lever
+from barostat.judge.mitigation.standing_change import made_else
+from barostat.judge.mitigation.start_refused import would_not_start
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck, revisions
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 from barostat.platform.objects import mapping, name_of, text, value
@@ -136,7 +139,7 @@ def plan_for(seen: TargetSnapshot, wish: Wish, limits: ServingLimits | None, ear
             gpus=int(container.gpus) if container is not None else 0,
             autonomy=wish.autonomy,
             parent=text(metadata, "annotations", ENDED),
-            bounds=replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
+            bounds=_bounds(seen, wish, expectation),
             edge=live_edge(seen.gateways) if strategy == "edge-live" else None,
         ),
         worst,
@@ -187,6 +190,8 @@ def _first(seen: TargetSnapshot, worst: ReplicaReport, earlier: Sequence[State])
             if isinstance(held, ConfigChange):
                 return step.lever, held, step.because, tuple(passed)
             passed.append(f"{step.lever} ({step.change}): {held}")
+        elif refused := would_not_start(change, seen.windows().get(worst.name), seen.template):
+            passed.append(f"{step.lever} ({step.change}): {refused}")
         elif change.kind != "replicas" and isinstance(made := _template(seen, change), NotChanged):
             passed.append(f"{step.lever} ({step.change}): {made.why}")
         else:
@@ -215,7 +220,7 @@ def _asked(seen: TargetSnapshot, wish: Wish, worst: ReplicaReport) -> Chosen | N
     made = as_resolved(written, seen.windows().get(worst.name))
     if isinstance(made, NotChanged):
         return NoRemedy(f"{wish.lever}: {made.why}")
-    if refused := would_not_start(made, seen.windows().get(worst.name)):
+    if refused := would_not_start(made, seen.windows().get(worst.name), seen.template):
         return NoRemedy(f"{wish.lever}: {refused}")
     advice = next((step.because for step in worst.not_advised if step.lever == name), "")
     return name, made, f"{ASKED_FOR}; the diagnosis says of it: {advice}" if advice else ASKED_FOR, ()
@@ -237,22 +242,10 @@ def as_resolved(change: ConfigChange | NotChanged, window: Window | None) -> Con
     if found is None or found.provenance != "log":
         return change
     now = str(found.value).lower() if isinstance(found.value, bool) else str(found.value)
-    if now == change.value:
+    number = written_number(canonical_name(change.name), change.value)
+    if now == change.value or (number is not None and number == found.value):
         return NotChanged(f"{change.name} is {now} already, as the engine's log says; no argument of the template sets it")
     return replace(change, former=now)
-
-
-def would_not_start(change: ConfigChange, window: Window | None) -> str:
-    """Why vLLM would refuse to start with it; empty where nothing says so. Source: vLLM 0.32.0 SchedulerConfig.verify_max_model_len."""
-    name = canonical_name(change.name)
-    wanted = written_number(name, change.value)
-    if window is None or wanted is None:
-        return ""
-    slots = wanted if name == "max_num_seqs" else window.config.number("max_num_seqs")
-    budget = wanted if name == "max_num_batched_tokens" else window.config.number("max_num_batched_tokens")
-    if name not in ("max_num_seqs", "max_num_batched_tokens") or slots is None or budget is None or slots <= budget:
-        return ""
-    return f"vLLM refuses to start where --max-num-batched-tokens ({budget:.0f}) is below --max-num-seqs ({slots:.0f})"
 
 
 def _change(seen: TargetSnapshot, step: NextStep) -> ConfigChange | NotChanged:
@@ -285,6 +278,11 @@ def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits |
         capacity = replace(capacity, kv_cache_tokens=int(pool.last))
     found = contradictions(ServingLimits(replace(spec, request=request, edge=edge, engine=engine, capacity=capacity)))
     return next((f"{path} {why}" for path, why in found if path.startswith(("spec.request.", "spec.edge."))), "")
+
+
+def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> Bounds:
+    """Those that were asked for, with the time that the proof and the target's own pods need."""
+    return with_times_of(seen.home, replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)))
 
 
 def _strategy(seen: TargetSnapshot, wish: Wish, change: ConfigChange, serving: int, remedy: RemedyLimits) -> Strategy | NoRemedy:
@@ -353,6 +351,8 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
         return NoRemedy(f"scale {done.target} back to {change.value} once the load is gone: kubectl scale")
     if not is_former_whole(done.change):
         return NoRemedy(f"what {change.name} was before is not in the record ({change.value}): put it back where the workload is kept")
+    if since := made_else(seen, done):
+        return NoRemedy(f"{since}; nothing of that is taken back")
     made = _template(seen, change) if change.kind != "limits" else None
     if isinstance(made, NotChanged):
         return NoRemedy(made.why)
@@ -376,5 +376,5 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
         autonomy=wish.autonomy,
         parent=text(seen.home, "metadata", "annotations", ENDED),
         owners=paused_by(seen.home, done.id),
-        bounds=replace(wish.bounds, verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)),
+        bounds=_bounds(seen, wish, expectation),
     )

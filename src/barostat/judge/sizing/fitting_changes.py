@@ -104,6 +104,15 @@ def _with(request: PlanRequest, **values: ConfigScalar) -> PlanRequest:
     return replace(request, config=config)
 
 
+def _spread(request: PlanRequest, tp: int) -> PlanRequest:
+    """On so many GPUs; weights that were stated for one GPU shrink as the reckoned ones would."""
+    spread = _with(request, tensor_parallel_size=tp)
+    if request.weights_bytes is None:
+        return spread
+    before, after = (plan(replace(one, weights_bytes=None)).weights_bytes for one in (request, spread))
+    return replace(spread, weights_bytes=int(request.weights_bytes * after / before))
+
+
 def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
     """Changes in the order of what they cost."""
     request, flags = found.request, found.flags
@@ -128,7 +137,7 @@ def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
     if request.available_kv_bytes is None:
         for tp in (2, 4, 8, 16):
             if tp > flags.tp:
-                yield f"--tensor-parallel-size {tp}", f"{tp} GPUs for each replica", _with(request, tensor_parallel_size=tp)
+                yield f"--tensor-parallel-size {tp}", f"{tp} GPUs for each replica", _spread(request, tp)
         if found.spent is not None and "not quantised" in found.spent.weights.source:
             halved = replace(_with(request, quantization="fp8"), model_name="")
             yield "--quantization fp8", "a little accuracy; weights are quantised while loading", halved

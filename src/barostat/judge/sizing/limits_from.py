@@ -143,16 +143,17 @@ def _lengths(found: CapacityPlan, traffic: Traffic | None, because: dict[str, st
         return length, length - outputs, outputs
     inputs, outputs = _cap(traffic.input.p99, traffic.input.top), _cap(traffic.output.p99, traffic.output.top)
     length = _round_up(inputs + outputs, 1024)
-    note = f"the input and the output that are allowed, for {traffic.source}, together"
+    note, left = f"the input and the output that are allowed, for {traffic.source}, together", ""
     if length > min(ceiling, share):
         length = min(ceiling, max(share, min(ceiling, _round_up(int(traffic.total_p99), 256))))
         outputs = min(outputs, max(1, length // 2))
         inputs = length - outputs
         bound = "go beyond the model's own length" if length >= own else "take more than half of the pool"
         note = f"{note} would {bound}; {length:,} tokens is what one request can be given"
+        left = "what the length leaves beside the output; "
     because["engine.maxModelLen"] = note + "; a longer one only lets single requests grow"
     because["request.maxInputTokens"] = (
-        f"99 of 100 inputs are at most {traffic.input.p99:,.0f} tokens, the longest {traffic.input.top:,.0f}"
+        f"{left}99 of 100 inputs are at most {traffic.input.p99:,.0f} tokens, the longest {traffic.input.top:,.0f}"
     )
     because["request.maxOutputTokens"] = (
         f"99 of 100 outputs are at most {traffic.output.p99:,.0f} tokens, the longest {traffic.output.top:,.0f}"

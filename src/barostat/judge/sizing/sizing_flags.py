@@ -13,7 +13,6 @@ from barostat.core.version import EngineVersion
 from barostat.judge.sizing.speculation import Speculation, speculation_of
 from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
 from barostat.kv.architecture import Architecture, Compressed, Indexer
-from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import NEWEST_KNOWN, Deployment
 from barostat.kv.draft import NO_DRAFT, Draft
 from barostat.kv.dtypes import item_bytes
@@ -189,7 +188,7 @@ _LENGTHENS = ("hf_overrides", "rope_scaling", "rope_theta")
 
 def _too_long(model: Architecture, config: EngineConfig, length: int, notes: list[str]) -> tuple[str, ...]:
     """The refusal of a length above the model's own, if nothing allows it. Source: vLLM 0.32.0, _get_and_verify_max_len."""
-    read = ConfigJson(model.text, model.config, "config.json")
+    read = model.fields
     own = max(model.max_position_tokens, *(read.integer(name, 0) for name in ("max_position_embeddings", "model_max_length")))
     if not model.max_position_tokens or length <= own:
         return ()

@@ -124,7 +124,7 @@ def rank_work(model: Architecture, form: WeightFormat, flags: Deployment, capabi
     products = tuple(
         _product(form, component, count, capability) for component, count in counts.items() if component != "experts" and count
     )
-    config = ConfigJson(model.text, model.config, "config.json")
+    config = model.fields
     vocabulary = embedding_weights(model) / flags.tp
     return RankWork(
         products=products,

@@ -1,6 +1,7 @@
 """A value that the argument does not take.
 
-Meaning: text where a number is wanted, a share of memory above 1, a unit that vLLM does not read (`4Gi`), a choice that does not exist.
+Meaning: text where a number is wanted, a share of memory above 1, a unit that vLLM does not read (`4Gi`), a choice that does not exist; a
+value behind a switch (`--enforce-eager=true`), or none where one is wanted; JSON whose quotes a shell has taken away.
 Impact: the server refuses to start.
 
 Bad:
@@ -11,20 +12,24 @@ Good:
 
     vllm serve Qwen/Qwen3-8B --gpu-memory-utilization 0.90
 
-Fix: shares are from 0 to 1; integers may end in k, K, m, M, g, G (25G), not in Gi.
-Source: vLLM 0.32.0 vllm/config (bounds of the fields), argparse_utils.human_readable_int.
+Fix: shares are from 0 to 1; integers may end in k, K, m, M, g, G (25G), not in Gi. A switch stands alone, its
+opposite is `--no-enforce-eager`.
+Source: vLLM 0.32.0 vllm/config (bounds of the fields), argparse_utils.human_readable_int; argparse.BooleanOptionalAction.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_flags import CHOICES, FLAGS, range_of
+from barostat.catalog.vllm_flags import CHOICES, FLAGS, is_switch, range_of
 from barostat.lint.document import Edit
 from barostat.lint.edits import changed
-from barostat.lint.facts import Argument, Scene
+from barostat.lint.facts import Argument, Engine, Scene
 from barostat.lint.rule import Found, Rule
 
+_QUOTED = "the whole value in single quotes, its names in double ones: '{\"name\": 1}'"
 _CHECKED = ("scheduling_policy", "performance_mode", "dtype")
 
 
@@ -32,11 +37,16 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every value that cannot be read, or lies outside what is allowed."""
     for engine in scene.engines:
         for argument in engine.arguments.values():
+            if (found := _of_switch(engine, argument) or _without_value(argument)) is not None:
+                yield found
+                continue
             flag = FLAGS.get(argument.name)
             if flag is None or argument.text is None or "$" in argument.text or "{{" in argument.text:
                 continue
             if argument.value is None:
                 yield Found(argument.place, f"{flag.option}: {argument.text!r} is no value for it", _meant(argument))
+            elif flag.kind == "json" and argument.origin == "flag" and (why := _no_json(engine, argument.name, argument.text)):
+                yield Found(argument.place, f"{flag.option}: {why}", _QUOTED)
             elif argument.name in _CHECKED and str(argument.value).lower() not in CHOICES[argument.name]:
                 yield Found(argument.place, f"{flag.option}: {argument.text!r} is none of {', '.join(CHOICES[argument.name])}")
             elif (
@@ -45,11 +55,52 @@ def judge(scene: Scene) -> Iterator[Found]:
                 and number not in span
                 and not (flag.kind == "length" and number == -1)
             ):
-                percent = argument.name == "gpu_memory_utilization" and 1 < number <= 100
+                percent = argument.name == "gpu_memory_utilization" and 10 <= number <= 100
                 fix = f"{number / 100:g}, if {number:g} % is meant" if percent else ""
                 yield Found(
                     argument.place, f"{flag.option} takes numbers {span}, not {argument.text}", fix, _share(argument) if percent else ()
                 )
+
+
+def _no_json(engine: Engine, name: str, text: str) -> str:
+    """Why the text is no JSON where JSON is wanted, empty where it is. One that does not begin as an object is judged for one argument."""
+    if not text.startswith("{"):
+        pairs = re.fullmatch(r"\w+=\d+(?:,\w+=\d+)*", text) is not None and name == "limit_mm_per_prompt"
+        old = engine.version is None or engine.version.before("0.10.0")
+        return f"{text!r} is read up to 0.9.2 only, JSON since" if pairs and not old else ""
+    try:
+        json.loads(text)
+    except ValueError:
+        bare = re.search(r"[{,]\s*[A-Za-z_]\w*\s*:", text) is not None
+        return f"{text[:60]!r} is no JSON" + (": its keys have no quotes, which a shell takes away" if bare else "")
+    except RecursionError:
+        return ""
+    return ""
+
+
+def _of_switch(engine: Engine, argument: Argument) -> Found | None:
+    """A switch with a value, which argparse refuses; before 0.9.0 some took one.
+
+    As a word of its own it is taken for the model, so that it is refused where the model stands before it.
+    """
+    apart = argument.origin == "flag" and len(argument.words) == 2 and not engine.has("model") and engine.model is not None
+    old = engine.version is not None and engine.version.before("0.9.0")
+    if old or not (argument.joined or apart) or not is_switch(argument.name):
+        return None
+    head, value = argument.spelled.replace("=", " ", 1).split(" ", 1)
+    on = value.strip("'\"").lower() == "true"
+    off = "leave it out" if argument.name.startswith("disable_") else "--no-" + argument.name.replace("_", "-")
+    edits = changed(argument.place, head) if on and argument.joined else ()
+    return Found(argument.place, f"{head} takes no value: vLLM refuses {value!r} behind it", head if on else off, edits)
+
+
+def _without_value(argument: Argument) -> Found | None:
+    """An argument that wants a value and stands alone."""
+    flag = FLAGS.get(argument.name)
+    alone = argument.origin == "flag" and argument.text is None and len(argument.words) == 1 and not argument.joined
+    if flag is None or not alone or "$" in argument.spelled or "{{" in argument.spelled:
+        return None
+    return Found(argument.place, f"{flag.option} has no value: vLLM refuses to start")
 
 
 def _meant(argument: Argument) -> str:

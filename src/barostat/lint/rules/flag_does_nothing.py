@@ -1,8 +1,10 @@
 """An argument that this version accepts and ignores.
 
 Meaning: vLLM's second engine generation (the default since 0.8.0) kept arguments of the first for a while without reading them:
-`--swap-space` until 0.17, `--max-num-partial-prefills` until 0.26, `--num-scheduler-steps`, `--preemption-mode`.
-Impact: a protection that somebody relies on is not there; and the argument becomes an unknown one with a later upgrade.
+`--swap-space` until 0.17, `--max-num-partial-prefills` until 0.26, `--num-scheduler-steps`, `--preemption-mode`. And every version reads
+the file of `--config FILE` and not that of `--config=FILE`: it looks for `--config` as a word of its own.
+Impact: a protection that somebody relies on is not there; and the argument becomes an unknown one with a later upgrade. Without its file
+the server starts with none of its settings, with another model too.
 
 Bad:
 
@@ -13,7 +15,8 @@ Good:
     docker run vllm/vllm-openai:v0.10.2 --model Qwen/Qwen3-8B
 
 Fix: take it out. Against preemption: fewer requests at once, a larger pool, `--kv-offloading-size` as a second tier of the prefix cache.
-Source: vLLM 0.8.0 to 0.26.0, v1/core/sched/scheduler.py, v1/engine/core.py (num_cpu_blocks is 0).
+Source: vLLM 0.8.0 to 0.26.0, v1/core/sched/scheduler.py, v1/engine/core.py (num_cpu_blocks is 0); 0.9.2 to 0.32.0,
+FlexibleArgumentParser.parse_args ("--config" in args).
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ _V0_ONLY = {
 def judge(scene: Scene) -> Iterator[Found]:
     """Every argument that the version has and does not read."""
     for engine in scene.engines:
+        yield from _file_not_read(engine)
         if not behaves("v1-default", engine.version) or _first_generation(engine):
             continue
         for name, why in _V0_ONLY.items():
@@ -52,6 +56,17 @@ def judge(scene: Scene) -> Iterator[Found]:
                     without_argument(scene, argument),
                     "certain",
                 )
+
+
+def _file_not_read(engine: Engine) -> Iterator[Found]:
+    config = engine.arguments.get("config")
+    if config is not None and config.joined and config.origin == "flag":
+        yield Found(
+            config.place,
+            "vLLM does not read the file of --config=FILE: it starts with none of the settings in it",
+            "--config and the file as two words",
+            severity="error",
+        )
 
 
 def _first_generation(engine: Engine) -> bool:

@@ -43,6 +43,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         needed = drain + hook + (TEARDOWN_S if drain else 0.0)
         if not (drain or hook) or grace >= needed:
             continue
+        enough = drain + hook + TEARDOWN_S
         parts = " and ".join(
             text for text in (f"preStop {hook:.0f} s" if hook else "", f"--shutdown-timeout {drain:.0f} s" if drain else "") if text
         )
@@ -50,8 +51,8 @@ def judge(scene: Scene) -> Iterator[Found]:
             pod.grace_place or pod.place,
             f"terminationGracePeriodSeconds is {grace:.0f}{'' if pod.grace_s is not None else ' (the default)'}: "
             f"{parts} do not fit into it",
-            f"terminationGracePeriodSeconds: {needed:.0f}",
-            changed(pod.grace_place, f"{needed:.0f}") if pod.grace_place is not None else (),
+            f"terminationGracePeriodSeconds: {enough:.0f}",
+            changed(pod.grace_place, f"{enough:.0f}") if pod.grace_place is not None else (),
         )
 
 

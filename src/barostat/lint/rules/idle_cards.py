@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
 
+_SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "data_parallel_size_local")
+
 
 def judge(scene: Scene) -> Iterator[Found]:
     """Every container with more cards than its engine takes."""
@@ -31,6 +33,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         host = engine.host
         cards = host.gpus if host is not None else None
         hidden = "CUDA_VISIBLE_DEVICES" in engine.env or engine.multi_node or not engine.complete or _in_stages(engine)
+        hidden = hidden or any(engine.has(name) and engine.number(name) is None for name in _SIZES)  # a variable's, which nothing tells
         if host is None or not cards or hidden or host.gpu_place is None or engine.cards >= cards or cards > 16:
             continue
         yield Found(

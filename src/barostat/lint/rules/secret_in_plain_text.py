@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from barostat.core.redaction.key_shapes import is_issued
-from barostat.lint.facts import Engine, Scene
+from barostat.lint.facts import Engine, Form, Scene
 from barostat.lint.rule import Found, Rule
 
 _NAMES = re.compile(r"(?:TOKEN|API_?KEY|SECRET(?:_ACCESS)?_?KEY|PASSWORD|CREDENTIAL)S?$", re.IGNORECASE)
@@ -30,6 +30,15 @@ _NOT_ONE = re.compile(
     r"[<>{}$*]|your|example|change|placeholder|dummy|empty|none|null|xxx|token-abc|replace|todo|fake|test|sample|\.\.\.|redacted|insert|^/",
     re.I,
 )
+
+_ELSEWHERE: dict[Form, str] = {
+    "manifest": "from a Secret (valueFrom.secretKeyRef)",
+    "values": "from a Secret (valueFrom.secretKeyRef)",
+    "compose": "from an env_file that is not in the repository",
+    "systemd": "from an EnvironmentFile that only the service may read",
+    "script": "from a file that is not in the repository",
+}
+"""Where a secret is kept instead, by what it stands in."""
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -41,11 +50,12 @@ def judge(scene: Scene) -> Iterator[Found]:
 def _of(engine: Engine) -> Iterator[Found]:
     key = engine.arguments.get("api_key")
     if key is not None and key.text and _is_secret(key.text):
-        yield Found(key.place, "an API key stands in the command: it is in the repository and in every `kubectl get pod -o yaml`",
-                    "VLLM_API_KEY from a Secret")  # fmt: skip
+        also = "every `kubectl get pod -o yaml`" if engine.form in ("manifest", "values") else "the list of processes"
+        yield Found(key.place, f"an API key stands in the command: it is in the repository and in {also}",
+                    f"VLLM_API_KEY {_ELSEWHERE[engine.form]}")  # fmt: skip
     for name, given in engine.env.items():
         if (_NAMES.search(name) and _is_secret(given.text)) or (is_issued(given.text) and _is_secret(given.text)):
-            yield Found(given.place, f"{name} stands here in plain text", "valueFrom.secretKeyRef, and a new secret")
+            yield Found(given.place, f"{name} stands here in plain text", f"{name} {_ELSEWHERE[engine.form]}, and a new secret")
 
 
 def _is_secret(text: str) -> bool:

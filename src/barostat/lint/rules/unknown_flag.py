@@ -13,14 +13,15 @@ Good:
     docker run vllm/vllm-openai:v0.19.0 --model Qwen/Qwen3-8B --kv-offloading-size 4
 
 Fix: take the argument out, or use what replaced it; or run the version that has it.
-Source: the argument parsers of the published wheels 0.6.6 to 0.33.0 (catalog/vllm_flags.py).
+Source: the argument parsers of the published wheels 0.6.6 to 0.33.0 (catalog/vllm_flags.py, catalog/vllm_arguments.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.catalog.vllm_flags import FLAGS, NEWEST_READ, canonical_name, known_flag
+from barostat.catalog.vllm_arguments import lacking
+from barostat.catalog.vllm_flags import NEWEST_READ, canonical_name
 from barostat.core.version import parse_version
 from barostat.lint.edits import without_argument
 from barostat.lint.facts import Scene
@@ -36,18 +37,18 @@ def judge(scene: Scene) -> Iterator[Found]:
         floats = engine.version is None and engine.floating and engine.own_image
         version = _NEWEST if floats else engine.version
         for name, argument in engine.arguments.items():
-            flag = FLAGS.get(canonical_name(name.partition(".")[0]))
-            if flag is None or version is None or known_flag(flag.name, version) != "absent":
+            absent = lacking(canonical_name(name.partition(".")[0]), version) if version is not None else None
+            if absent is None:
                 continue
             newest = floats and engine.image is not None and vllms_own(engine.image.text)
             shown = f"vLLM {version}" if not floats else "the newest vLLM, which this tag brings,"
             shown = shown if newest or not floats else "a new vLLM, which this tag may bring,"
-            when = f"was removed in {flag.gone}" if flag.gone and version.at_least(flag.gone) else f"exists since {flag.since}"
-            instead = f"; {flag.instead} is what replaced it" if flag.instead else ""
+            when = f"was removed in {absent.gone}" if absent.gone else f"exists since {absent.since}"
+            replaced = f"; {absent.instead} is what replaced it" if absent.instead else ""
             yield Found(
                 argument.place,
-                f"{flag.option} {when}: {shown} refuses to start with it{instead}",
-                f"remove {flag.option}",
+                f"{absent.option} {when}: {shown} refuses to start with it{replaced}",
+                f"remove {absent.option}",
                 without_argument(scene, argument),
                 confidence="medium" if newest else "low" if floats else None,
             )

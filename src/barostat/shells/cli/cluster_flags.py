@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barostat.io.kubernetes.recording.target import Wanted
@@ -11,6 +11,24 @@ if TYPE_CHECKING:
 FLEET_FOR_S = 5.0
 """How long many pods are looked at unless told otherwise: two scrapes, and an answer while one waits for it."""
 FOR_S = 30.0
+
+
+def add_targets(parser: argparse.ArgumentParser, what: str = "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster") -> None:
+    """Add the targets of a verb. `what`: they may be, for its help."""
+    parser.add_argument("target", nargs="*", action=_Targets, metavar="TARGET", help=what)
+
+
+class _Targets(argparse.Action):
+    """Takes the targets of a verb, in kubectl's spellings too."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        """Keep them."""
+        del parser, option_string
+        from barostat.io.kubernetes.recording.target import each_target
+
+        setattr(namespace, self.dest, each_target(values))
 
 
 def add_cluster_flags(parser: argparse.ArgumentParser, *, of_one: bool = False) -> None:

@@ -15,12 +15,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from barostat.core.errors import InputError
+from barostat.io.input_files.piped import STDIN
 from barostat.shells.cli.diagnose.named_file import ends_as_recording
 
 REPOSITORY_FILE = ".barostat.toml"
@@ -29,6 +30,7 @@ _NOT_OF_A_CLUSTER = ("--bundle", "--log", "--pid")
 _ONLY_YOURS = ("kubeconfig", "context", "exec_gpu_tools", "engine_key_file", "keys")
 _ONLY_YOUR_VERBS = ("mitigate", "rollback", "verify", "incident", "gateway", "twin", "collect", "load", "validate")
 _NOT_SET = ("help", "version")
+_OTHER_VARIABLES = ("BAROSTAT_TRACEBACK", "BAROSTAT_PACKAGE", "BAROSTAT_CACHE", "BAROSTAT_VLLM_IMAGE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,39 @@ def settings(verb: str, top: argparse.ArgumentParser) -> list[Setting]:
     Errors: InputError as `with_settings`.
     """
     return [setting for setting, _ in _applying(_inner(top, verb), verb, ())]
+
+
+def unread(tops: Mapping[str, argparse.ArgumentParser]) -> list[str]:
+    """What files and the environment say that no verb reads, with where it stands. `tops`: the parser of each verb.
+
+    Errors: InputError as `with_settings`.
+    """
+    by_verb = {verb: set(_all_names(_inner(top, verb))) for verb, top in tops.items()}
+    flags = set().union(*by_verb.values())
+    found: list[str] = []
+    for source in _sources():
+        found += [f"{source.name}: no verb is called {name!r}{_near(name, tops)}" for name in source.by_verb if name not in tops]
+        found += [
+            f"{source.name}: no verb has --{_dashed(name)}{_near(_dashed(name), map(_dashed, flags))}"
+            for name in source.values
+            if name not in flags
+        ]
+    known = {f"BAROSTAT_{flag}".upper() for flag in flags}
+    known |= {f"BAROSTAT_{_plain(verb)}_{flag}".upper() for verb, names in by_verb.items() for flag in names}
+    variables = [name for name in sorted(os.environ) if name.startswith("BAROSTAT_") and name not in {*known, *_OTHER_VARIABLES}]
+    return [*found, *(f"{name}: no flag has this variable{_near(name, known)}" for name in variables)]
+
+
+def _all_names(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from _names(action)
+    for inner in (_subparsers(parser) or {}).values():
+        yield from _all_names(inner)
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def files() -> list[Path]:
@@ -128,6 +163,10 @@ def _plain(name: str) -> str:
     return name.replace("-", "_")
 
 
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
 def _applying(parser: argparse.ArgumentParser, verb: str, said: Sequence[str]) -> Iterator[tuple[Setting, argparse.Action]]:
     """Each flag's configured value, where the command line does not say it or what excludes it."""
     sources = list(_sources())
@@ -143,7 +182,9 @@ def _applying(parser: argparse.ArgumentParser, verb: str, said: Sequence[str]) -
         if any(_is_said(action, said) for action in group._group_actions)
         for action in group._group_actions
     }
-    elsewhere = any("://" in word or word in _NOT_OF_A_CLUSTER or (verb == "diagnose" and ends_as_recording(word)) for word in said)
+    elsewhere = any(
+        "://" in word or word in (*_NOT_OF_A_CLUSTER, STDIN) or (verb == "diagnose" and ends_as_recording(word)) for word in said
+    )
     for action in dict.fromkeys(flags.values()):
         if id(action) in excluded or _is_said(action, said) or (elsewhere and action.dest in _CLUSTER):
             continue

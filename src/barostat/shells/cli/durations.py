@@ -30,6 +30,17 @@ def parse_duration(text: str, longest_s: float = LONGEST_S) -> float:
     return total_s
 
 
+def some_time(text: str) -> float:
+    """As parse_duration, above 0.
+
+    Errors: argparse.ArgumentTypeError.
+    """
+    span_s = parse_duration(text)
+    if span_s <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time at all; write 30s or 2m")
+    return span_s
+
+
 def past_span(text: str) -> float:
     """How far to look back, in seconds: an hour at least, 400 days at most.
 

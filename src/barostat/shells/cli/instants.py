@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from datetime import datetime, timedelta
+import time
+from datetime import datetime, timedelta, timezone, tzinfo
 
 from barostat.shells.cli.durations import parse_duration
 
@@ -37,7 +38,8 @@ def _parsed(given: str, now: float) -> float | None:
             return now - parse_duration(ago[1] or ago[2])
         except argparse.ArgumentTypeError:
             return None
-    here = datetime.fromtimestamp(now)
+    given, zone = _zoned(given)
+    here = datetime.fromtimestamp(now, zone)
     # Without a zone until the end: which offset from UTC holds then is the zone's to say, and it need not be today's.
     try:
         if clock := _CLOCK.fullmatch(given):
@@ -47,9 +49,20 @@ def _parsed(given: str, now: float) -> float | None:
                 return _last(at - timedelta(days=1), now)
             found = _last(at, now)
             return found if day == "today" or found <= now else _last(at - timedelta(days=1), now)
-        return datetime.fromisoformat(given.replace(" Z", "Z")).timestamp()
+        dated = datetime.fromisoformat(given)
+        return (dated if zone is None or dated.tzinfo else dated.replace(tzinfo=zone)).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _zoned(given: str) -> tuple[str, tzinfo | None]:
+    """The text without the zone's name behind it, and that zone: UTC, or one of this machine's two, as reports print them."""
+    named = re.fullmatch(r"(.*[\d:])\s*([A-Za-z]+)", given)
+    if named is None:
+        return given, None
+    offsets_s = {**dict.fromkeys(("Z", "UTC", "GMT"), 0), time.tzname[0]: -time.timezone, time.tzname[1]: -time.altzone}
+    offset_s = offsets_s.get(named[2], offsets_s.get(named[2].upper()))
+    return (given, None) if offset_s is None else (named[1], timezone(timedelta(seconds=offset_s)))
 
 
 def _last(clock: datetime, now: float) -> float:

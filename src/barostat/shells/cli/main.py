@@ -10,6 +10,7 @@ import argparse
 import errno
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,6 +53,7 @@ VERBS = {
 
 _NO_SUCH_PATH = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EINVAL)
 _SHOWN_CHARS = 200
+_MOST_FLAGS = 1_000
 _UNKNOWN = "unrecognized arguments: "
 
 OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED, UNREAD = 0, 1, 2, 3, 4, 5, 70, 130, 141
@@ -94,7 +96,13 @@ class _Parser(argparse.ArgumentParser):
             named = _only_verb(self)
             message += _meant(message.removeprefix(_UNKNOWN), named)
         message += _choices(message, self)
-        self.exit(USAGE, f"{named.prog}: {message} ({named.prog} --help shows how)\n")
+        self.exit(USAGE, f"{named.prog}: {_without_secrets(message)} ({named.prog} --help shows how)\n")
+
+
+def _without_secrets(message: str) -> str:
+    from barostat.core.redaction.credentials import clean  # only where something failed: it costs a start some milliseconds
+
+    return clean(message)
 
 
 def _choices(message: str, parser: argparse.ArgumentParser) -> str:
@@ -120,6 +128,8 @@ def _meant(words: str, parser: argparse.ArgumentParser) -> str:
 
     flags = [flag for one in (parser, *_inner(parser)) for action in one._actions for flag in action.option_strings]
     given = [word.partition("=")[0] for word in words.split() if word.startswith("--")]
+    if "--json" in given and "--output" in flags:
+        return "; did you mean -o json?"
     close = [found[0] for word in given if (found := difflib.get_close_matches(word, flags, n=1, cutoff=0.7))]
     return f"; did you mean {' and '.join(dict.fromkeys(close))}?" if close else ""
 
@@ -156,8 +166,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(words: Sequence[str]) -> int:
     verb = next((word for word in words if not word.startswith("-")), None)
     if verb is not None and verb not in VERBS:
-        return _say(_no_verb(verb), USAGE)
+        return _say(_too_early(words) or _no_verb(verb), USAGE)
     try:
+        _check_flags(words)
         top = parser(verb)
         arguments = top.parse_args(_configured(words, verb, top))
         with heeded(arguments):
@@ -177,6 +188,17 @@ def _main(words: Sequence[str]) -> int:
     return _flushed(code)
 
 
+def _check_flags(words: Sequence[str]) -> None:
+    """Nothing, where they are not too many for argparse, which looks through all of them for each.
+
+    Errors: InputError.
+    """
+    ours = words[: words.index("--")] if "--" in words else words
+    flags = sum(word.startswith("-") for word in ours)
+    if flags > _MOST_FLAGS:
+        raise InputError(f"{flags:,} flags are more than any verb has; at most {_MOST_FLAGS:,} are read")
+
+
 def _configured(words: Sequence[str], verb: str | None, top: argparse.ArgumentParser) -> Sequence[str]:
     """The words with what files and the environment add.
 
@@ -187,6 +209,15 @@ def _configured(words: Sequence[str], verb: str | None, top: argparse.ArgumentPa
     from barostat.shells.cli.configured import with_settings
 
     return with_settings(words, verb, top)
+
+
+def _too_early(words: Sequence[str]) -> str:
+    """What to say where a flag and its value stand before the verb; empty where no verb comes after them."""
+    place = next((place for place, word in enumerate(words) if word in VERBS), 0)
+    if not place or not words[0].startswith("-"):
+        return ""
+    moved = shlex.join([words[place], *words[:place], *words[place + 1 :]])
+    return f"a verb's flags come after it: barostat {_shortened(moved)}"
 
 
 def _no_verb(word: str) -> str:
@@ -247,7 +278,7 @@ def _bug(error: Exception) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    print_or_let_go(f"barostat: {text}", sys.stderr)
+    print_or_let_go(f"barostat: {_without_secrets(text)}", sys.stderr)
     return code
 
 

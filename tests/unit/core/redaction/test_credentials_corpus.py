@@ -47,6 +47,16 @@ def _shapes() -> Iterator[tuple[str, str]]:
         ("tailscale", f"tskey-auth-{_made(20)}"), ("terraform", f"{_made(14)}.atlasv1.{_made(60)}"), ("atlassian", f"ATATT3{_made(60)}"),
         ("linear", f"lin_api_{_made(40)}"), ("jwt", f"eyJ{_made(20)}.eyJ{_made(40)}.{_made(43)}"), ("rubygems", f"rubygems_{_made(48, HEX)}"),
         ("sentry", f"sntrys_{_made(60)}"), ("jfrog", f"AKCp{_made(69)}"), ("doppler", f"dp.pt.{_made(43)}"),
+        ("gitlab feed", f"glffct-{_made(20)}"), ("gitlab mail", f"glimt-{_made(24)}"), ("gitlab agent", f"glagent-{_made(40)}"),
+        ("databricks oauth", f"dose{_made(32, HEX)}"), ("bedrock", f"ABSK{_made(100)}"), ("together", f"tgp_v1_{_made(40)}"),
+        ("langsmith", f"lsv2_pt_{_made(32, HEX)}_{_made(10, HEX)}"), ("weights and biases", f"wandb_v1_{_made(60)}"), ("jina", f"jina_{_made(50)}"),
+        ("runpod", f"rpa_{_made(40, UPPER)}"), ("posthog", f"phc_{_made(43)}"), ("notion", f"ntn_{_made(46)}"), ("supabase", f"sbp_{_made(40, HEX)}"),
+        ("planetscale", f"pscale_tkn_{_made(43)}"), ("buildkite", f"bkua_{_made(40)}"), ("circleci", f"CCIPAT_{_made(22)}_{_made(40, HEX)}"),
+        ("fly", f"fm2_{_made(60)}"), ("sonar", f"sqp_{_made(40, HEX)}"), ("cerebras", f"csk-{_made(40)}"), ("tavily", f"tvly-{_made(32)}"),
+        ("vault recovery", f"hvr.{_made(40)}"), ("entra", f"{_made(3)}8Q~{_made(34)}"), ("google refresh", f"1//0{_made(60)}"),
+        ("paseto", f"v2.local.{_made(80)}"), ("telegram", f"bot123456789:AA{_made(33)}"), ("jwe", f"eyJ{_made(20)}..{_made(16)}.{_made(60)}.{_made(22)}"),
+        ("teams", f"https://acme.webhook.office.com/webhookb2/{_made(30)}/IncomingWebhook/{_made(32)}"), ("packed pem", f"LS0tLS1CRUdJTi{_made(60)}"),
+        ("packed json", f"eyJ{_made(60)}"),
     )  # fmt: skip
 
 
@@ -60,6 +70,17 @@ SPOKEN = (
     "{{'client_secret': '{}'}}", "apiKey={},", "AccountKey={};EndpointSuffix=core.windows.net", "private_key={}", "aws_secret_access_key = {}",
     "SSL_KEYFILE_PASSWORD={}", "client-key-data: {}", "_authToken={}", "//registry/:_password={}", "signature={}", "X-Amz-Signature={}",
     "jdbc:postgresql://db/x?user=u&password={}", "spring.datasource.password={}", "bearer_token: {}", "wget --password={} http://host/",
+    "cmd: ['vllm', 'serve', 'm', '--api-key', '{}', '--port', '8000']", 'args=["--api-key","{}","--port"]', "vllm serve m --api-key first7 {} --port 8000",
+    "setenv HF_TOKEN {}", "ENV HF_TOKEN {}", "set -gx VLLM_API_KEY {}", "[(b'host', b'x'), (b'x-api-key', b'{}')]", "('Authorization', '{}')",
+    '{{"name":"HF_TOKEN","value":"{}"}}', "- name: DB_PASSWORD\n  value: {}", "EnvVar{{Name:VLLM_API_KEY,Value:{},}}", "HTTP_PROXY=u:{}@proxy:3128",
+    'https_proxy: "u:{}@proxy"', "MOONCAKE_MASTER=u:{}@host:50051", "requirepass {}", "masterauth {}", "redis-cli --pass {}", "redis-server --requirepass {}",
+    "mongosh -u u -p {} host", "az login --service-principal -u a -p {} --tenant t", "rabbitmqctl add_user u {}", "vault login {}", "wandb login {}",
+    "etcdctl --user root:{} get x", "ETCDCTL_USER=root:{}", "curl -su u:{} http://host", "curl -U u:{} -x p http://host", 'curl -b "sid={}" http://host',
+    "curl --oauth2-bearer {} http://host", "http -a u:{} host", "ws://host/x?jwt={}", 'OTEL_EXPORTER_OTLP_HEADERS="x-team={}"', 'h: {{"x-honeycomb-team": "{}"}}',
+    "password: |\n  {}", "password: >-\n    {}\nnext: 1", "api_key:\n- {}", "api_key: &k {}", "password := {}", "password&equals;{}", "password%253D{}",
+    "password\\x3d{}", "passwords: [{}]", 'token={{"value":"{}"}}', "db_pw={}", "pw: {}", "passcode: {}", "auth_key: {}", "authkey={}", "HMAC_KEY={}",
+    "SECRET_KEY_BASE={}", "JSESSIONID={}", "api_token {}", "api key ({}) was rejected", "--redis_password \"{}\"", "--wandb-key {}", "--s3-secret-key {}",
+    "--db-pass {}", "--api.key={}", '"private_key_id": "{}"', 'Error: secret key "{}" in the wrong place', ".dockerconfigjson: {}", "aws configure set aws_secret_access_key {}",
     "sshpass -p {} ssh host", "mysql -u root -p{} db", "docker login -u me -p {} registry", "redis-cli -h cache -a {} ping",
     "kubectl create secret generic x --from-literal=k={}", "Ocp-Apim-Subscription-Key: {}", "<password>{}</password>", "password&#61;{}",
     "passwd%3D{}", "p\u200bassword={}", "HUGGING_FACE_HUB_TOKEN\\u003d{}", "VLLM_API_KEY: !!str {}", "bearer_token = b'{}'",
@@ -108,6 +129,53 @@ HARMLESS = (
     "docker run -p 8000:8000 -v /data:/data vllm/vllm-openai",
     "mysql -h db -P 3306 -u root",
     "ssh -p 2222 login.example.com",
+    *(
+        "hf_overrides=None",
+        "{'hf_overrides': {'rope': 1}}",
+        "hf_quantizer_config",
+        "key-value-cache-manager",
+        "fw_attention_kernel",
+        "npm_config_cache",
+        "sk_lookup_program",
+    ),
+    *(
+        "xai-inference-server",
+        "key-management-service pods",
+        "SG.lang.runtime.server",
+        "pk_users_id",
+        "glc_cache_policy",
+        "r8_kernel_fused",
+        "bos_token=<s>",
+        "eos_token='</s>'",
+    ),
+    *(
+        "stop_token: <|im_end|>",
+        "image_token=<image>",
+        "token count=512",
+        "GET /x?code=200",
+        "sig: SIGTERM",
+        "imagePullSecrets: [{name: regcred}]",
+        "secret: {secretName: hf}",
+    ),
+    *(
+        "--api-key is required",
+        "usage: vllm serve [--api-key API_KEY [API_KEY ...]]",
+        "--tokenizer-mode auto",
+        "HF_TOKEN is not set",
+        "use API_KEY from file",
+        "basic functionality",
+    ),
+    *(
+        "automountServiceAccountToken: false",
+        "bearer_token_file: /var/run/secrets/token",
+        "topologyKey: kubernetes.io/hostname",
+        "sort_key=name",
+        "pin_memory=True",
+        "AUTH failed",
+    ),
+    *(f"digest sha256:{_made(64, HEX)}" for _ in range(3)),
+    *(f"docker.io/vllm/vllm-openai:v0.10.0@sha256:{_made(64, HEX)}" for _ in range(3)),
+    *(f"pod vllm-llama-{_made(9, HEX)}-{_made(5, HEX)} on ip-10-12-13-14.eu-west-1.compute.internal" for _ in range(3)),
     "<token>",
     "$1$ per hour",
     "after login the page shows max_tokens=5",
@@ -224,3 +292,8 @@ def test_what_is_harmless_stays() -> None:
     lost = [text for text in HARMLESS if clean(text) != text]
     assert len(lost) <= MOST_LOST_RATIO * len(HARMLESS), lost
     assert REDACTED not in "".join(str(arguments(("vllm", "serve", "m", "--api-server-count", "4", "--tokenizer", "x"))))
+
+
+@pytest.mark.parametrize("flag", ["--password correcthorse", "--db-pass staple", "--api-key battery"])
+def test_a_word_behind_a_secret_flag_in_a_log_goes(flag: str) -> None:
+    assert clean(f"started with {flag} --port 8000") == f"started with {flag.split()[0]} {REDACTED} --port 8000"

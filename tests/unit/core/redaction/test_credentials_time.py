@@ -29,6 +29,30 @@ def test_what_is_repeated_takes_no_longer_than_it_is_long(text: str, taken: Call
     assert time.process_time() - began < MOST_S * slower()
 
 
+@pytest.mark.parametrize("blank", [" ", "\t", "\n", "\\n", "\\", '"', "x ", "a=b "])
+@pytest.mark.parametrize(
+    "before",
+    [
+        "secret",
+        "password is",
+        "api key provided",
+        "token:",
+        "authorization:",
+        "name: token",
+        "bearer",
+        "curl -u",
+        "mysql",
+        "docker login",
+        "--token",
+    ],
+)
+def test_what_goes_on_without_an_end_behind_a_telling_word_is_gone_through_once(before: str, blank: str) -> None:
+    """Found by the fuzz: one word and 15,000 blanks took seconds."""
+    began = time.process_time()
+    clean(f"key {before} {blank * (LENGTH // len(blank))}")
+    assert time.process_time() - began < MOST_S * slower()
+
+
 def test_a_password_of_a_thousand_characters_is_still_one() -> None:
     for text in (f"postgres://u:{'p/' * 500}@db/x", f"https://{'t' * 1000}@host/x"):
         assert "[redacted]@" in clean(text)

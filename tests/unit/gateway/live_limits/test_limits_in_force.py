@@ -12,6 +12,7 @@ from barostat.core.errors import InputError
 from barostat.core.limits import ServingLimits
 from barostat.gateway.live_limits.limits_in_force import LimitsInForce
 from barostat.gateway.live_limits.overrides import Fences, HeldByAnother
+from barostat.gateway.messages.tenants import KeyTable
 from barostat.gateway.metrics import Metrics
 
 LEVER = {"holder": "mitigate", "leaseSeconds": 10, "limits": {"maxOutputTokens": 50, "kvTokenBudget": 900}}
@@ -112,6 +113,23 @@ def test_tenants_need_keys(tmp_path: Path) -> None:
     LimitsInForce(path, Metrics(), has_keys=True)
     with pytest.raises(InputError, match="--keys"):
         LimitsInForce(path, Metrics(), has_keys=False)
+
+
+def test_a_key_of_a_tenant_that_the_limits_do_not_list_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = file(tmp_path, "tenants: [{name: team-a}]")
+    LimitsInForce(path, Metrics(), with_keys=KeyTable({"k": "team-a"}).tenants)
+    assert capsys.readouterr().err == ""
+    LimitsInForce(path, Metrics(), with_keys=KeyTable({"k": "team_a", "j": "team-a"}).tenants)
+    assert "limits.yaml lists no tenant team_a: requests with their keys are refused" in capsys.readouterr().err
+    LimitsInForce(file(tmp_path, "request: {maxOutputTokens: 100}"), Metrics(), with_keys=KeyTable({"k": "team_a"}).tenants)
+    assert capsys.readouterr().err == ""  # nobody is told apart
+
+
+@pytest.mark.parametrize("name", ["maxInputToken", "tokensPerMinute", "request.maxInput"])
+def test_a_failure_policy_of_no_limit_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="maxInputTokens, kvTokenBudget"):
+        LimitsInForce(file(tmp_path, f'edge: {{failurePolicy: {{"{name}": closed}}}}'), Metrics())
+    LimitsInForce(file(tmp_path, "edge: {failurePolicy: {request.maxInputTokens: closed, kvTokenBudget: open}}"), Metrics())
 
 
 def test_what_is_in_force_is_told(tmp_path: Path) -> None:

@@ -67,3 +67,8 @@ def test_what_is_in_force_afterwards(body: bytes, limit: int) -> None:
     made = json.loads(capped("chat", body, 50))
     in_force = made.get("max_completion_tokens")
     assert (made.get("max_tokens") if in_force is None else in_force) == limit
+
+
+def test_a_number_in_quotes_is_a_number() -> None:
+    assert capped("chat", b'{"max_tokens": "5"}', 10) == b'{"max_tokens": "5"}'
+    assert capped("chat", b'{"max_tokens": "50", "n": 1}', 10) == b'{"max_tokens": 10, "n": 1}'

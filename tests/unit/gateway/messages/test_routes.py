@@ -55,7 +55,7 @@ def test_output_limits() -> None:
     assert shape("chat", max_tokens=5.0).output_limit == 5
     assert isinstance(shape_of("chat", b'{"max_tokens":5.5}'), Malformed)
     assert isinstance(shape_of("chat", b'{"max_tokens":true}'), Malformed)
-    assert isinstance(shape_of("completions", b'{"n":"2"}'), Malformed)
+    assert isinstance(shape_of("completions", b'{"n":"two"}'), Malformed)
 
 
 @given(
@@ -76,6 +76,45 @@ def test_pictures_count_wherever_they_stand() -> None:
     assert shape("responses", input=[{"role": "user", "content": [{"type": "input_image"}]}]).media == 1
     counts = TokenCounts()
     assert counts.bound(shape("chat", messages=[{"role": "user", "content": [part]}])) > MEDIA_TOKENS
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400_000}},
+        {"type": "input_image", "image_url": "data:image/png;base64," + "A" * 400_000},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 400_000}},
+        {"type": "input_audio", "input_audio": {"format": "wav", "data": "A" * 400_000}},
+        {"type": "tool_result", "content": [{"type": "image", "source": {"type": "base64", "data": "A" * 400_000}}]},
+    ],
+)
+def test_a_picture_in_the_body_is_no_text(part: dict[str, Any]) -> None:
+    route: Route = "responses" if part["type"] == "input_image" else "chat"
+    found = shape(route, **{"input" if route == "responses" else "messages": [{"role": "user", "content": [part]}]})
+    counts = TokenCounts()
+    assert found.media == 1
+    assert MEDIA_TOKENS < counts.estimate(found) < counts.bound(found) < MEDIA_TOKENS + 1000
+
+
+def test_the_text_of_a_document_is_text() -> None:
+    part = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "word " * 1000}}
+    assert shape("messages", messages=[{"role": "user", "content": [part]}]).text_bytes > 5000
+
+
+def test_a_large_picture_says_nothing_of_texts() -> None:
+    part = {"type": "image_url", "image_url": {"url": "http://x/y.png"}}
+    counts = TokenCounts()
+    picture, text = (
+        shape("chat", messages=[{"role": "user", "content": [part]}]),
+        shape("chat", messages=[{"role": "user", "content": "hi"}]),
+    )
+    before = counts.bound(text)
+    for _ in range(500):
+        counts.learn(picture, 9000)
+    assert counts.exceeded == 1
+    assert counts.bound(text) == before
+    assert counts.bound(picture) >= 9000
+    assert counts.estimate(picture) == pytest.approx(9000, rel=0.01)
 
 
 @given(st.text(max_size=300))
@@ -101,3 +140,15 @@ def test_the_estimate_learns_and_a_bound_that_was_too_low_is_raised() -> None:
     counts.learn(one, before + 40)
     assert counts.bound(one) == before + 40
     assert counts.exceeded == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "read"), [(5, 5), (5.0, 5), ("5", 5), (" 5 ", 5), (5.5, None), ("5.5", None), ("five", None), ([5], None)]
+)
+def test_a_number_is_read_as_the_engine_reads_it(value: object, read: int | None) -> None:
+    found = shape_of("completions", json.dumps({"prompt": "a", "max_tokens": value, "n": value, "min_tokens": value}).encode())
+    if read is None:
+        assert isinstance(found, Malformed)
+    else:
+        assert isinstance(found, Shape)
+        assert (found.output_limit, found.sequences, found.least_output_tokens) == (read, read, read)

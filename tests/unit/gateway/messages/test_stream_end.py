@@ -54,6 +54,8 @@ def test_usage_of_each_api() -> None:
     openai = b'..."content":"x"}}],"usage":{"prompt_tokens":12,"total_tokens":15,"completion_tokens":3,"prompt_tokens_details":null}}'
     assert usage_in(openai) == Usage(12, 3)
     assert usage_in(b'"usage":{"input_tokens": 5, "output_tokens" : 6}}') == Usage(5, 6)
+    details = b'"input_tokens_details":{"cached_tokens":96},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":4}}}'
+    assert usage_in(b'"usage":{"input_tokens":100,' + details) == Usage(100, 7)
     assert usage_in(b'"usage":null}') == NOT_SAID
     assert usage_in(b"") == NOT_SAID
     spoken = b'{"content":"\\"usage\\": {\\"prompt_tokens\\": 999}","usage":{"prompt_tokens":1,"completion_tokens":2}}'

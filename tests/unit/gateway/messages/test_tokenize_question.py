@@ -51,7 +51,7 @@ def test_all_that_a_template_sees_of_a_chat_is_asked_with() -> None:
     assert found["chat_template_kwargs"] == {"enable_thinking": True, "reasoning_effort": "none"}
 
 
-@pytest.mark.parametrize(("cut", "most"), [(7, 7), (0, 0), (-1, None), (None, None), ("5", None)])
+@pytest.mark.parametrize(("cut", "most"), [(7, 7), (0, 0), (-1, -1), (-2, None), (None, None), ("5", None)])
 def test_a_prompt_that_the_engine_cuts_is_counted_so(cut: object, most: int | None) -> None:
     found = questions("chat", messages=[HI], truncate_prompt_tokens=cut)
     assert found is not None

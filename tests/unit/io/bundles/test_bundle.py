@@ -315,3 +315,20 @@ def test_replicas_and_scrapes_beyond_the_bounds_are_left_out_and_said(tmp_path: 
         "more than 2 scrapes of r2: the others were left out",
         "more than 3 replicas: the others were left out, 8 files or entries of theirs",
     ]
+
+
+def test_readings_and_objects_beyond_the_bounds_are_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "SCRAPES", Bound("a replica", 2, "scrapes", ""))
+    monkeypatch.setattr(bundle, "BUNDLE_OBJECTS", Bound("a list", 3, "objects", ""))
+    (tmp_path / "host" / "a").mkdir(parents=True)
+    (tmp_path / "kubernetes").mkdir()
+    for at in range(4):
+        (tmp_path / "host" / "a" / f"{1000 + at}.json").write_text("{}")
+    (tmp_path / "kubernetes" / "events.json").write_text('{"items": [{}, {}, {}, {}, {}]}')
+    found = bundle.read(tmp_path)
+    assert [len(one.host) for one in found.replicas] == [2]
+    assert len(found.kubernetes["events"]["items"]) == 3
+    assert sorted(found.problems) == [
+        "kubernetes/events.json has more than 3 objects: 2 were left out",
+        "more than 2 readings of a: the others were left out",
+    ]

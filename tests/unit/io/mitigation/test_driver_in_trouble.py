@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from typing import Any
@@ -11,7 +12,7 @@ from dev.cluster import chaos
 from tests.support.little_kubernetes import NEW, OLD
 from tests.support.remedy_runs import ACCESS, Mortal, Scene, on_a_little_kubernetes
 
-from barostat.remedy.plan import Strategy
+from barostat.remedy.plan import Bounds, Strategy
 from barostat.remedy.state import State
 
 SEEDS = 12
@@ -39,6 +40,29 @@ def test_without_trouble_it_is_done(replicas: int, gpus: int, strategy: Strategy
         await ends_well(found, await found.run(State(found.plan(strategy))))
 
     on_a_little_kubernetes(go, replicas, gpus)
+
+
+def test_pods_that_take_minutes_to_end_are_waited_for_as_long_as_their_grace_allows() -> None:
+    async def go(found: Scene) -> None:
+        found.kube.end_s = 400.0
+        await ends_well(found, await found.run(State(found.plan(bounds=Bounds(end_s=600.0)))))
+
+    on_a_little_kubernetes(go, 2)
+
+
+def test_what_somebody_scaled_meanwhile_is_told_with_what_takes_it_back_and_then_it_goes_on() -> None:
+    async def go(found: Scene) -> None:
+        home = found.kube.home
+        asyncio.get_running_loop().call_later(8.0, lambda: (home["spec"].update(replicas=3), found.kube.touch(home)))
+        state = await found.run(State(found.plan()))
+        assert state is not None
+        assert state.phase == "HandedOff"
+        assert "home asks for 3 replicas, not 1: somebody scaled it, and kubectl scale deploy/vllm -n x --replicas=2 takes" in state.why
+        home["spec"]["replicas"] = 2
+        found.kube.touch(home)
+        await ends_well(found, await found.run(await found.recorded()), "RolledBack")
+
+    on_a_little_kubernetes(go, 2)
 
 
 def every_other(kind: chaos.Kind, *, writes: bool) -> chaos.Choose:

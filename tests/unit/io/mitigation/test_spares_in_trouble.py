@@ -112,3 +112,33 @@ def test_a_length_that_the_engine_finds_by_itself_is_taken_whatever_it_is(value:
         assert "max-model-len is" in str(await resolved(ActContext(by(Cluster(ACCESS), found.api), other, SteadyClock()), pod))
 
     on_a_little_kubernetes(go)
+
+
+CONFIG = "INFO 07-01 10:00:00 [core.py:77] Initializing a V1 LLM engine (v0.32.0) with config: model='m', dtype=torch.float16, "
+CONFIG += "max_seq_len=4096, quantization=awq_marlin, kv_cache_dtype=fp8_e4m3, enforce_eager=False\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [
+        ("--dtype", "float16", True),
+        ("--dtype", "half", True),
+        ("--dtype", "auto", True),
+        ("--dtype", "bfloat16", False),
+        ("--quantization", "awq", True),
+        ("--quantization", "gptq", False),
+        ("--kv-cache-dtype", "fp8", True),
+        ("--kv-cache-dtype", "fp8_e5m2", False),
+    ],
+)
+def test_a_value_that_the_engine_calls_otherwise_is_taken(name: str, value: str, taken: bool) -> None:
+    async def go(found: Scene) -> None:
+        (pod,) = found.kube.all("pods")
+        pod["spec"]["containers"][0]["args"] += [name, value]
+        answer = found.api.answer
+        found.api.answer = lambda *asked: (200, CONFIG) if "/log" in asked[1] else answer(*asked)  # type: ignore[method-assign]
+        plan = found.plan(change=ConfigChange("argument", name, None, value))
+        other = await resolved(ActContext(by(Cluster(ACCESS), found.api), plan, SteadyClock()), pod)
+        assert (other is None) is taken, other
+
+    on_a_little_kubernetes(go)

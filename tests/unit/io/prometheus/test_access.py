@@ -39,6 +39,8 @@ def test_what_is_none_is_one_sentence(given: str) -> None:
         ("eyJ0b2tlbg", None, "Bearer eyJ0b2tlbg"),
         ("Bearer eyJ0b2tlbg\n", None, "Bearer eyJ0b2tlbg"),
         ("Authorization: Bearer eyJ0b2tlbg", None, "Bearer eyJ0b2tlbg"),
+        ("Bearer eyJ0:b2tlbg", None, "Bearer eyJ0:b2tlbg"),
+        ("Authorization: Basic eyJwYXNz\n", None, "Basic eyJwYXNz"),
     ],
 )
 def test_credentials_come_from_a_file(tmp_path: Path, text: str, user: tuple[str, str] | None, header: str | None) -> None:
@@ -46,7 +48,7 @@ def test_credentials_come_from_a_file(tmp_path: Path, text: str, user: tuple[str
     found = access("http://u:old@p:9090", tmp_path / "auth", tenant="team")
     assert found.user == user
     assert found.headers.get("Authorization") == header
-    assert found.headers["X-Scope-OrgID"] == "team"
+    assert {found.headers[name] for name in ("X-Scope-OrgID", "THANOS-TENANT")} == {"team"}
     assert found.base == "http://p:9090"
     assert "word" not in repr(found)
     assert "eyJ" not in repr(found)

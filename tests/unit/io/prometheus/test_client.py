@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from tests.support.small_servers import always, answer, serving
 
 from barostat.core.errors import OutsideError
 from barostat.core.signal import Point
 from barostat.io.engine_http.http import Answer, Failure
+from barostat.io.prometheus import client
 from barostat.io.prometheus.access import Access
 from barostat.io.prometheus.client import MAX_BYTES, Prometheus, _within
 from barostat.judge.history.series import Series
@@ -22,10 +26,12 @@ def read(answer: Answer | Failure) -> str:
     ("status", "body", "words", "again"),
     [
         (401, b"", "--prometheus-auth FILE", False),
+        (401, b"no org id\n", "--prometheus-tenant ID", False),
         (404, b"404 page not found", "under a prefix", False),
         (429, b'{"status":"error","error":"too many outstanding requests"}', "too many outstanding", True),
         (422, b'{"status":"error","error":"query processing would load too many samples into memory"}', "ask for less", False),
         (503, b"", "HTTP 503", True),
+        (503, b'{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}', "ask for less", True),
         (200, b"<html>login</html>", "a web page", False),
         (200, b'{"status":"success","data":{}}', "not understood", False),
         (200, b'{"status":"succ', "instead of JSON", False),
@@ -57,6 +63,13 @@ def test_series_warnings_and_what_is_none() -> None:
     assert server.warnings == ["Prometheus at http://p:9090 says: store x is gone"]
 
 
+def test_a_partial_answer_of_victoriametrics_is_said() -> None:
+    server = Prometheus(Access("http://p:9090"))
+    server._read(Answer(200, "", b'{"status":"success","isPartial":true,"data":{"result":[]}}'))
+    server._read(Answer(200, "", b'{"status":"success","isPartial":false,"data":{"result":[]}}'))
+    assert server.warnings == ["Prometheus at http://p:9090 says: a part of its storage did not answer"]
+
+
 @pytest.mark.parametrize("series", [b'{"metric":{},"values":[{"a":1}]}', b'{"metric":{},"values":7}', b'{"metric":{},"value":{"a":1}}'])
 def test_what_is_no_series_of_numbers_is_left_out(series: bytes) -> None:
     body = b'{"status":"success","warnings":7,"data":{"result":[' + series + b"]}}"
@@ -67,3 +80,19 @@ def test_what_comes_of_another_time_is_left_out() -> None:
     """A point beyond the calendar had no hour of the day."""
     found = [Series({"a": "1"}, (Point(-1e300, 1.0), Point(10.0, 2.0), Point(1e300, 3.0))), Series({"a": "2"}, (Point(99.0, 1.0),))]
     assert _within(found, 5.0, 20.0) == [Series({"a": "1"}, (Point(10.0, 2.0),))]
+
+
+@pytest.mark.parametrize(("body", "times"), [(b"busy", 3), (b'{"status":"error","error":"query timed out in expression evaluation"}', 1)])
+def test_a_query_that_took_the_server_too_long_is_not_asked_again(body: bytes, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def query(port: int) -> None:
+        server = Prometheus(Access(f"http://127.0.0.1:{port}"))
+        try:
+            await server.at("up", 1.0)
+        finally:
+            await server.close()
+
+    monkeypatch.setattr(client, "LONGEST_PAUSE_S", 0.01)
+    with serving(always(answer(body, "503 Service Unavailable"))) as (port, requests):
+        with pytest.raises(OutsideError, match="HTTP 503"):
+            asyncio.run(query(port))
+        assert len(requests) == times

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from barostat.core.errors import InputError
@@ -18,6 +20,9 @@ from barostat.io.prometheus.selector import matchers
         ("app==vllm", 'app="vllm"'),
         ("a='x y',", 'a="x y"'),
         ('a="say \\"hi\\""', 'a="say \\"hi\\""'),
+        (r'pod=~"a\\.b-\\d+"', r'pod=~"a\\.b-\\d+"'),
+        (r"pod=~a\.b", r'pod=~"a\\.b"'),
+        (r'pod=~"a\.b"', r'pod=~"a\\.b"'),
     ],
 )
 def test_matchers(given: str, written: str) -> None:
@@ -25,9 +30,19 @@ def test_matchers(given: str, written: str) -> None:
 
 
 def test_namespace_and_targets_are_matchers_too() -> None:
-    assert matchers("", "ns", ["deploy/vllm"]) == 'namespace="ns",pod=~"vllm-[0-9a-z]+-[0-9a-z]+"'
+    assert matchers("", "ns", ["deploy/vllm"]) == 'namespace="ns",pod=~"vllm-[0-9a-z]+-[0-9a-z]{5}"'
     assert matchers("", "", ["sts/a", "pod/b-0"]) == 'pod=~"a-[0-9]+|b-0"'
     assert matchers("", "", ["pod/a.b"]) == 'pod=~"a\\\\.b"'
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_its"),
+    [("vllm-6d5f8b7c9-x2k4z", True), ("vllm-decode-0", False), ("vllm-0-1", False), ("vllm-decode-6d5f8b7c9-x2k4z", False)],
+)
+def test_the_pods_of_a_deployment_are_not_those_of_a_statefulset_whose_name_is_longer(pod: str, is_its: bool) -> None:
+    pattern = re.fullmatch(r'pod=~"(.*)"', matchers("", "", ["deploy/vllm"]))
+    assert pattern is not None
+    assert (re.fullmatch(pattern[1], pod) is not None) is is_its
 
 
 @pytest.mark.parametrize("given", ["namespace", "x y", "=1", 'a="b" c="d"', "a=~"])

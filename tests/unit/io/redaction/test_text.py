@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.machine_pace import slower
 
 from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.io.redaction.text import access_lines, log_lines
@@ -31,6 +33,26 @@ QUOTING = [
     "jinja2.exceptions.TemplateError: cannot apply the template: {r}",
     "ERROR 11-20 10:00:00 [hermes_tool_parser.py:1] Error in parsing tool call: {r}",
     P + "Received request cmpl-3: prompt: {r}, sampling_params: None",
+    "INFO handler.py conversation: [{{'from': 'human', 'value': {r}}}]",
+    '{{"conversations": [{{"from": "human", "value": {d}}}]}}',
+    "INFO handler.py <|im_start|>user {r}<|im_end|>",
+    "INFO handler.py <|begin_of_text|><|start_header_id|>user<|end_header_id|> {r}<|eot_id|>",
+    "INFO handler.py [INST] {r} [/INST]",
+    "INFO handler.py <start_of_turn>user {r}<end_of_turn>",
+    "ValueError: Prompt {r} is too long",
+    "INFO handler.py Generated text: my aunt Mathilda has a rash",
+    "INFO handler.py prompt: \u201cmy aunt Mathilda has a rash\u201d",
+    "INFO handler.py prompt=u{r}",
+    'INFO {{\\"prompt\\": \\"my aunt Mathilda has a rash\\"}}',
+    '{{"log": "INFO {{\\"content\\": \\"my aunt Mathilda has a rash\\"}}"}}',
+    "INFO structured_outputs=StructuredOutputsParams(json={{'title': {r}}})",
+    "INFO guided_decoding=GuidedDecodingParams(choice=[{r}])",
+    "ERROR grammar: Failed to compile regex {r}",
+    "INFO tools=[{{'function': {{'description': {r}}}}}], bad_words=[{r}]",
+    "WARNING protocol.py The following fields were present in the request but ignored: {{{r}}}",
+    "ERROR mistral_tool_parser.py Error in extracting tool call from response: [{{'name': {r}}}]",
+    "INFO prompt_token_ids=(77123, 99871), new_token_ids=[77123], input_ids=[77123], token_ids=tensor([77123])",
+    "NewRequestData(req_id=1,mm_inputs=[{{'image': {r}}}])",
 ]
 
 
@@ -151,3 +173,39 @@ def test_bare_lines_after_a_request_are_taken_for_its_prompt() -> None:
     kept = list(log_lines(lines))
     assert "further line" not in "\n".join(kept)
     assert kept[1:] == lines[2:]
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["", "2026-01-01T00:00:00Z ", "(APIServer pid=1) ", "INFO 11-20 10:00:00 [x.py:1] "],
+    ids=["bare", "kubectl", "process", "logger"],
+)
+def test_a_key_in_lines_goes_whatever_stands_before_them(stamp: str) -> None:
+    body = ["q7Zk9XwV3bN8tR2m" * 4, "aB3dE5fG7hJ9kL1m" * 2 + "=="]
+    lines = ["-----BEGIN PGP PRIVATE KEY BLOCK-----", *body, "-----END PGP PRIVATE KEY BLOCK-----", "on it goes"]
+    kept = "\n".join(log_lines(stamp + line for line in lines))
+    assert not [line for line in body if line in kept]
+    assert "on it goes" in kept
+
+
+@pytest.mark.parametrize(
+    "opening", ["password: |", "password: >-", "api_key:", "--api-key", "- name: VLLM_API_KEY", '"name": "HF_TOKEN",', "secrets:"]
+)
+def test_a_secret_on_the_line_after_its_name_goes(opening: str) -> None:
+    kept = list(log_lines(["Args:", opening, "  value: q7Zk9XwV3bN8", "INFO 11-20 10:00:00 next"]))
+    assert kept == ["Args:", opening, "[redacted]", "INFO 11-20 10:00:00 next"]
+
+
+@pytest.mark.parametrize("quotes", ["'''", '"""'])
+def test_a_prompt_in_three_quotes_goes_to_the_next_record(quotes: str) -> None:
+    lines = [f"{P}prompt: {quotes}", "my aunt Mathilda has a rash", f"{quotes}, n=1", P + "Finished loading"]
+    assert list(log_lines(lines)) == [f"{P}prompt: [redacted]", P + "Finished loading"]
+
+
+@pytest.mark.parametrize(
+    "piece", ["prompt=", "tools=[", '\\\\"prompt', "tool call ", "<|", "token_ids=(", "a_token_ids", "[INST", "prompt 'a"]
+)
+def test_what_a_log_repeats_is_gone_through_once(piece: str) -> None:
+    began = time.process_time()
+    list(log_lines(["INFO prompt='" + piece * (100_000 // len(piece))]))
+    assert time.process_time() - began < 2.0 * slower()

@@ -13,9 +13,9 @@ AT = 1_795_000_000.0
 FLOWING = {"running_requests": 40.0, "generation_tokens_per_s": 1500.0, "kv_usage_ratio": 0.5, "tokens_stalled_s": 0.0, "scrape_ok": 1.0}
 
 
-def judged(measured: dict[str, float], **details: str) -> ReplicaReport:
-    """The report on an engine whose readings stayed the same for 25 seconds."""
-    times = [AT - 5.0 * place for place in range(5, -1, -1)]
+def judged(measured: dict[str, float], every_s: float = 5.0, **details: str) -> ReplicaReport:
+    """The report on an engine whose six readings stayed the same."""
+    times = [AT - every_s * place for place in range(5, -1, -1)]
     made = [signal(name, [(at, value) for at in times], "test", details.get(name, "")) for name, value in measured.items()]
     return judge_window(Window("r", AT, {item.name: item for item in made if item is not None}))
 
@@ -90,3 +90,20 @@ def test_a_throttled_container_that_harms_somebody_is_the_cause(harm: dict[str, 
 
 def test_a_throttled_container_whose_harm_nobody_measured_stays_the_cause() -> None:
     assert judged({**FLOWING, "waiting_requests": 0.0, **THROTTLED}).diagnosis.cause == "host-bound"
+
+
+STANDING = {"running_requests": 0.0, "waiting_requests": 5.0, "generation_tokens_per_s": 0.0, "kv_usage_ratio": 0.0, "scrape_ok": 1.0}
+
+
+def test_an_engine_that_admits_nobody_hangs() -> None:
+    assert judged(STANDING).diagnosis.cause == "unknown"
+    report = judged(STANDING, every_s=15.0)
+    assert (report.diagnosis.cause, report.diagnosis.variant, report.diagnosis.severity) == ("hung-engine", "no-tokens", "critical")
+    assert "5 wait, nothing runs" in report.diagnosis.summary
+
+
+@pytest.mark.parametrize(
+    "reason", [{"deferred_waiting_requests": 5.0}, {"engine_core_cpu_cores": 0.1, "api_server_cpu_cores": 1.0}, {"engine_sleeping": 1.0}]
+)
+def test_a_queue_that_something_else_explains_is_no_hang(reason: dict[str, float]) -> None:
+    assert judged({**STANDING, **reason}, every_s=15.0).diagnosis.cause != "hung-engine"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.support.measured_past import NIGHT, NIGHT_AT, STEP_S, night
 
@@ -21,6 +23,17 @@ def test_a_night_is_told_from_its_onset_to_its_end() -> None:
     assert story.during["preemptionsPerSecond"] > 0 == story.before["preemptionsPerSecond"]
     assert story.during["waiting"] > story.after["waiting"]
     assert story.next[0].lever.startswith("edge")
+
+
+def test_time_of_which_nothing_is_kept_is_no_time_in_trouble() -> None:
+    steps = night("healthy-busy", "kv-preemption-thrash", "kv-preemption-thrash", "healthy-busy").steps
+    kept = [
+        replace(step, start=step.start + away, end=step.end + away) for step, away in zip(steps, (0, 7200, 14_400, 21_600), strict=True)
+    ]
+    story = story_of(kept)
+    assert [(one.cause, one.end - one.start) for one in story.episodes if one.harmful] == [("kv-preemption-thrash", STEP_S)] * 2
+    assert story.onset == (kept[0].end, kept[1].end)
+    assert story.ended == (kept[2].end, kept[3].end)
 
 
 def test_harm_at_the_edges_has_no_onset_or_no_end_here() -> None:

@@ -161,6 +161,8 @@ def test_labels_of_services_and_selector_come_off() -> None:
     found = selecting([chat, other, external], template())
     assert found == [chat]
     assert service_labels(template(), {"matchLabels": {"app": "vllm"}}, found) == {"app": "vllm", "tier": "gpu"}
+    own = [{"key": "app", "operator": "In", "values": ["vllm", "chat"]}, {"key": "track", "operator": "NotIn", "values": ["canary"]}]
+    assert service_labels(template(), {"matchExpressions": own}, []) == {"app": "vllm"}  # its ReplicaSet keeps the pod else
     assert separable([chat])
     assert not separable([])
     assert not separable(selecting([chat, canary], template()))

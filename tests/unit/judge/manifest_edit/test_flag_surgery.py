@@ -18,6 +18,12 @@ from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, w
 from barostat.judge.manifest_edit.flag_surgery import NotChanged, Surgery, set_flag
 from barostat.platform.pods import engine_container
 
+TWICE = [
+    {"name": "VLLM_CPU_KVCACHE_SPACE", "value": "2"},
+    {"name": "A", "value": "1"},
+    {"name": "VLLM_CPU_KVCACHE_SPACE", "value": "4"},
+]
+"""Kubernetes gives a container the last one."""
 CONFIG = "# ours\nmax-model-len: 4096   # long enough\nmax_num_seqs: 64\nport: 8000\n"
 
 
@@ -118,6 +124,8 @@ def test_an_argument_changes_where_it_stands(before: dict[str, Any], after: dict
             {"env": [{"name": "VLLM_CPU_KVCACHE_SPACE", "value": "8"}]},
         ),
         ({"env": [{"name": "VLLM_CPU_KVCACHE_SPACE", "value": "4"}]}, None, {"env": []}),
+        ({"env": TWICE}, 8, {"env": [*TWICE[:2], {"name": "VLLM_CPU_KVCACHE_SPACE", "value": "8"}]}),
+        ({"env": TWICE}, None, {"env": [TWICE[1]]}),
         (
             {"command": ["sh", "-c", "VLLM_CPU_KVCACHE_SPACE=4 vllm serve m"]},
             8,
@@ -276,3 +284,17 @@ def test_a_comment_behind_an_empty_value_stays_a_comment() -> None:
 
 def test_a_file_that_yaml_divides_otherwise_is_left_alone() -> None:
     assert isinstance(with_setting("max-num-seqs: \x1c9\n", "max_num_seqs", 17), NotPlain)
+
+
+@pytest.mark.parametrize(
+    ("args", "value", "already"),
+    [
+        (["--gpu-memory-utilization", "0.90"], "0.9", "--gpu-memory-utilization is 0.90 already"),
+        (["--max-model-len=4K"], "4096", "--max-model-len is 4K already"),
+        (["--max-model-len", "4k"], 4000, "--max-model-len is 4k already"),
+    ],
+)
+def test_what_reads_as_the_same_is_not_changed(args: list[str], value: Any, already: str) -> None:
+    found = set_flag(template(args=["m", *args]), args[0].partition("=")[0], value)
+    assert isinstance(found, NotChanged)
+    assert found.why == already

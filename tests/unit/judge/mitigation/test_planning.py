@@ -2,117 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.planning_scenes import ARGS, best_once, chosen_by_the_twin, planned, scene
 
 from barostat.core.change import ConfigChange
-from barostat.core.diagnosis import NextStep, Report
+from barostat.core.diagnosis import NextStep
 from barostat.core.limits import LimitsSpec, RemedyLimits, RequestLimits, ServiceLevel, ServingLimits
 from barostat.core.verdict import Absent, Present
-from barostat.core.window import Window
-from barostat.io.bundles import bundle
-from barostat.judge.diagnosis.diagnose import diagnose
-from barostat.judge.evidence.recording import Recording, ReplicaRecording
 from barostat.judge.mitigation import planning
 from barostat.judge.mitigation.facts import facts, fits, rollout_age_s, worse_before
-from barostat.judge.mitigation.forecast import Forecast, best
 from barostat.judge.mitigation.gateways import SeenGateway
-from barostat.judge.mitigation.planning import NoRemedy, Planned, Wish, limits_after, plan_for, rollback_plan
+from barostat.judge.mitigation.planning import NoRemedy, Planned, Wish, limits_after, plan_for
 from barostat.judge.mitigation.target_objects import former_revision
-from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.platform.objects import instant
 from barostat.remedy.plan import GatewayRef, lint
 from barostat.remedy.precheck import judged, refusals
 from barostat.remedy.state import State
-from barostat.twin.summary import Slo
-
-BUNDLES = Path(__file__).resolve().parents[3] / "data" / "bundles"
-ARGS = ["/models/tiny", "--max-model-len", "4096"]
-
-
-@cache
-def diagnosed(name: str) -> tuple[Recording, Report]:
-    recording = bundle.read(BUNDLES / name)
-    return recording, diagnose(recording)
-
-
-def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int = 2, **metadata: Any) -> TargetSnapshot:
-    recording, report = diagnosed(name)
-    labels = {"app": "vllm"}
-    container = {"name": "vllm", "args": [*ARGS], "resources": {"limits": {"nvidia.com/gpu": "1"}}}
-    template: dict[str, Any] = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    home = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "vllm", "namespace": "chat", "uid": "u-1", "generation": 1, **metadata},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
-        "status": {"observedGeneration": 1, "updatedReplicas": replicas, "replicas": replicas},
-    }
-    sets = [{"metadata": {"name": "vllm-1", "uid": "r-1", "ownerReferences": [{"uid": "u-1"}]}}]
-    pods: list[dict[str, Any]] = [
-        {
-            "metadata": {"name": f"vllm-1-{index}", "uid": f"p-{index}", "ownerReferences": [{"uid": "r-1", "controller": True}]},
-            "spec": {**template["spec"], "nodeName": "n"},
-            "status": {"phase": "Running"},
-        }
-        for index in range(replicas)
-    ]
-    ends = [{"conditions": {"ready": True}, "targetRef": {"uid": pod["metadata"]["uid"]}} for pod in pods]
-    node = {
-        "metadata": {"name": "n"},
-        "status": {"allocatable": {"nvidia.com/gpu": gpus, "pods": "20"}, "conditions": [{"type": "Ready", "status": "True"}]},
-    }
-    lists: dict[str, list[Any]] = {
-        "services": [{"metadata": {"name": "chat"}, "spec": {"selector": labels}}],
-        "endpointslices": [{"metadata": {"labels": {"kubernetes.io/service-name": "chat"}}, "endpoints": ends}],
-        "replicasets": sets,
-        "pods": pods,
-        ALL_PODS: pods,
-        "nodes": [node],
-        "resourcequotas": [],
-        "poddisruptionbudgets": [],
-        "horizontalpodautoscalers": [],
-        "configmaps": [],
-    }
-    return TargetSnapshot(recording.at, home, recording, report, json.loads(json.dumps(lists)), lacking=())
-
-
-def planned(seen: TargetSnapshot, **wish: Any) -> Planned:
-    limits = wish.pop("limits", None)
-    found = plan_for(seen, Wish("vllm-1", **wish), limits)
-    assert isinstance(found, Planned), found
-    return found
-
-
-REALLY, FORECAST = best, dict[Any, tuple[NextStep | None, tuple[Forecast, ...]]]()
 
 
 @pytest.fixture(autouse=True)
 def forecast_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin's forecast of one recording (they are read once, and stay) for the same steps is made once for all tests."""
-
-    def once(
-        steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo
-    ) -> tuple[NextStep | None, tuple[Forecast, ...]]:
-        steps = tuple(steps)
-        asked = (steps, id(replica), window.at, slo)
-        if asked not in FORECAST:
-            FORECAST[asked] = REALLY(steps, replica, window, slo)
-        return FORECAST[asked]
-
-    monkeypatch.setattr(planning, "best", once)
-
-
-@cache
-def chosen_by_the_twin() -> Planned:
-    return planned(scene())
+    monkeypatch.setattr(planning, "best", best_once)
 
 
 def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
@@ -382,66 +296,6 @@ def test_an_owner_and_another_change_forbid_it() -> None:
     assert [told.partition(":")[0] for told in refusals(facts(claimed, plan, (), RemedyLimits()), plan)] == ["no-other-change"]
 
 
-def test_a_change_in_force_is_taken_back_whatever_the_cause_is() -> None:
-    done = planned(scene(), lever="max-model-len=2048").plan
-    seen = scene("healthy-busy")
-    args = seen.home["spec"]["template"]["spec"]["containers"][0]["args"]
-    args[args.index("4096")] = "2048"
-    found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=30.0))
-    assert not isinstance(found, NoRemedy)
-    assert (found.change.former, found.change.value) == ("2048", "4096")
-    assert lint(replace(found)) == ()
-    assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
-
-
-def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_answer() -> None:
-    done = replace(chosen_by_the_twin().plan, change=ConfigChange("pod-spec", "memory", "2Gi (request 1Gi)", "4Gi"))
-    seen = scene("healthy-idle")
-    seen.home["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "4Gi"}, "requests": {"memory": "4Gi"}}
-    seen.lists["nodes"][0]["status"]["allocatable"]["memory"] = "64Gi"
-    found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=60.0))
-    assert not isinstance(found, NoRemedy)
-    assert found.change.value == "2Gi (request 1Gi)"
-    assert (found.expectation.load_signals, dict(found.baseline)) == (("replicas_wanted",), {"replicas_wanted": 2.0})
-    assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
-
-
-@pytest.mark.parametrize(
-    ("entry", "taken_back"),
-    [
-        ({"value": "4"}, True),
-        ({"value": ""}, True),
-        ({"value": "a" * 119}, True),
-        ({"value": "a" * 121}, False),
-        ({"valueFrom": {"configMapKeyRef": {"name": "chat", "key": "space"}}}, False),
-    ],
-)
-def test_a_variable_is_taken_back_only_to_what_it_was(entry: dict[str, Any], taken_back: bool) -> None:
-    """What a person is shown of it would else be written as its value."""
-    seen = scene()
-    container = seen.home["spec"]["template"]["spec"]["containers"][0]
-    container["env"] = [{"name": "VLLM_CPU_KVCACHE_SPACE", **entry}]
-    done = planned(seen, lever="VLLM_CPU_KVCACHE_SPACE=8").plan
-    container["env"] = [{"name": "VLLM_CPU_KVCACHE_SPACE", "value": "8"}]
-    found = rollback_plan(seen, done, Wish("vllm-2"))
-    if taken_back:
-        assert not isinstance(found, NoRemedy), found
-        assert found.change.value == entry["value"]
-    else:
-        assert isinstance(found, NoRemedy)
-        assert "what VLLM_CPU_KVCACHE_SPACE was before is not in the record" in found.why
-
-
-def test_limits_are_taken_back_where_they_were_written() -> None:
-    done = planned(scene(), lever="edge-output-cap=300").plan
-    assert done.strategy == "edge-only"
-    found = rollback_plan(scene("healthy-busy"), done, Wish("vllm-2", sustained_s=30.0))
-    assert not isinstance(found, NoRemedy), found
-    assert (found.strategy, found.change.former, found.change.value) == ("edge-only", "300", None)
-    assert lint(found) == ()
-    assert refusals(facts(scene("healthy-busy"), found, (), RemedyLimits()), found) == ()
-
-
 def test_what_was_worse_is_not_tried_again_by_itself() -> None:
     seen, first = scene(), chosen_by_the_twin().plan
     worse = State(first, phase="RolledBack", verified="worse", why="worse: preemptions_per_s 2")
@@ -464,6 +318,19 @@ def test_the_limits_hold_the_pool_only_where_it_stays_what_it_was() -> None:
     larger = replace(made.plan, change=ConfigChange("argument", "--gpu-memory-utilization", None, "0.95"))
     for plan in (undone, larger):
         assert not any(path.startswith("spec.capacity") for path in limits_after(plan, made.replica, window, None))
+
+
+def test_a_step_that_asks_for_more_cards_than_the_pod_has_is_passed_over() -> None:
+    seen = scene()
+    step = NextStep("tensor-parallel-up", "--tensor-parallel-size 2", "the model is on 1 card now", restarts=True)
+    (sick, *rest) = seen.report.replicas
+    seen.report = replace(seen.report, replicas=(replace(sick, next=(step, *sick.next)), *rest))
+    found = planned(seen)
+    assert found.plan.lever != "tensor-parallel-up"
+    assert any("vLLM needs 2 cards for it, and a pod has 1: change both" in told for told in found.passed_over)
+    asked = plan_for(seen, Wish("vllm-1", "tensor-parallel-size=2"), None)
+    assert isinstance(asked, NoRemedy)
+    assert "and a pod has 1" in asked.why
 
 
 def test_a_value_may_be_given_for_a_change_of_the_pod() -> None:

@@ -76,6 +76,14 @@ def test_a_model_that_cannot_fit_says_why_and_what_would() -> None:
     assert any("--tensor-parallel-size 4" in change for change in offered)
 
 
+def test_weights_that_were_stated_shrink_on_more_gpus_as_reckoned_ones_do() -> None:
+    words = ("--model", "meta-llama/Meta-Llama-3.1-70B", "--gpu", "H100")
+    reckoned = made(*words)
+    stated = made(*words, "--weights-gib", str(reckoned.weights_bytes / 2**30))
+    at_four = [next(change for change in changes_that_fit(found) if "size 4" in change.arguments).tokens for found in (reckoned, stated)]
+    assert at_four[1] == pytest.approx(at_four[0], rel=0.001)
+
+
 def test_a_length_that_cannot_fit_names_the_one_that_does_first() -> None:
     found = made("--model", "Qwen/Qwen3-8B", "--gpu", "L4")
     assert not found.fits
@@ -195,6 +203,18 @@ def test_quantiles_stand_in_for_a_trace() -> None:
     assert 1000 < traffic.input.mean < 2000
     assert traffic.held_mean > traffic.input.mean
     assert traffic_of([], "empty") is None
+
+
+def test_an_input_limit_below_the_inputs_says_why() -> None:
+    traffic = traffic_from_quantiles((2000, 7800), (300, 1300), "quantiles")
+    short, long = (
+        limits_from(made("--model", "Qwen/Qwen3-8B", "--gpu", "H100", *more), traffic, "0.32.0").limits
+        for more in (("--max-model-len", "8192"), ())
+    )
+    assert short.spec.request.max_input_tokens is not None
+    assert short.spec.request.max_input_tokens < 7800
+    assert short.because["request.maxInputTokens"].startswith("what the length leaves beside the output; 99 of 100 inputs")
+    assert long.because["request.maxInputTokens"].startswith("99 of 100 inputs")
 
 
 def test_arguments_are_flags_of_the_engine() -> None:

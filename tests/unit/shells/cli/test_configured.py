@@ -64,6 +64,20 @@ def test_where_a_value_is_from_is_shown(places: Path, monkeypatch: pytest.Monkey
     assert "config.toml [plan]" in capsys.readouterr().out
 
 
+def test_what_no_verb_reads_is_shown_with_what_was_meant(
+    places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home(places, 'namespac = "x"\n[plann]\ngpu = "L4"\n[incident]\n')
+    monkeypatch.setenv("BAROSTAT_PLAN_GPPU", "L4")
+    monkeypatch.setenv("BAROSTAT_LIMITS_OUTPUT", "json")
+    assert main(["config", "show"]) == 0
+    said = capsys.readouterr().out.partition("not read:\n")[2]
+    assert "no verb has --namespac; did you mean namespace?" in said
+    assert "no verb is called 'plann'; did you mean plan?" in said
+    assert "BAROSTAT_PLAN_GPPU: no flag has this variable; did you mean BAROSTAT_PLAN_GPU?" in said
+    assert said.count("\n") == 3
+
+
 def test_a_configured_namespace_leaves_a_bundle_and_a_url_alone(
     places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from barostat.shells.cli.durations import brief, parse_duration
+from barostat.shells.cli.durations import brief, parse_duration, some_time
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,12 @@ def test_what_people_write_is_read_as_seconds(text: str, expected_s: float) -> N
 def test_what_is_no_duration_is_refused_with_the_way_to_write_one(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=r"no duration; write 30s|longer than a week"):
         parse_duration(text)
+
+
+def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
+    assert some_time("1ms") == 0.001
+    with pytest.raises(argparse.ArgumentTypeError, match="no time at all"):
+        some_time("0s")
 
 
 @pytest.mark.parametrize(("duration_s", "expected"), [(0.5, "0.5 s"), (30, "30 s"), (120, "2 min"), (5400, "90 min"), (10800, "3 h")])

@@ -27,6 +27,9 @@ def here(day: int, hour: int, minute: int) -> float:
         ("2026-11-23T02:00Z", datetime(2026, 11, 23, 2, tzinfo=UTC).timestamp()),
         ("2026-11-23 02:00 Z", datetime(2026, 11, 23, 2, tzinfo=UTC).timestamp()),
         ("2026-11-23T02:00:30+02:00", datetime(2026, 11, 23, 0, 0, 30, tzinfo=UTC).timestamp()),
+        ("2026-11-23 02:00 UTC", datetime(2026, 11, 23, 2, tzinfo=UTC).timestamp()),
+        ("02:10Z", datetime(2026, 11, 23, 2, 10, tzinfo=UTC).timestamp()),
+        ("yesterday 02:10 utc", datetime(2026, 11, 22, 2, 10, tzinfo=UTC).timestamp()),
         ("1795000000", 1795000000.0),
         ("yesterday 02:00", here(22, 2, 0)),
         ("2026-11-20 14:15", here(20, 14, 15)),
@@ -44,7 +47,7 @@ def test_a_clock_time_is_the_last_one_that_has_passed() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "tomorrow", "25:00", "2026-13-01", "soon ago", "12:60", "2027-11-23T00:00Z", "0001-01-01", "today 23:59"]
+    "text", ["", "tomorrow", "25:00", "2026-13-01", "soon ago", "02:00 XYZ", "12:60", "2027-11-23T00:00Z", "0001-01-01", "today 23:59"]
 )
 def test_what_is_none_or_in_the_future_is_said(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=r"no instant|in the future"):
@@ -66,6 +69,8 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ("text", "now", "at"),
     [
         ("2026-10-20 14:00", "2026-11-23 12:00", "2026-10-20 12:00"),
+        ("2026-10-20 14:00 CEST", "2026-11-23 12:00", "2026-10-20 12:00"),
+        ("2026-10-25 02:30 CET", "2026-11-23 12:00", "2026-10-25 01:30"),
         ("2026-03-20 14:00", "2026-06-23 12:00", "2026-03-20 13:00"),
         ("yesterday 02:00", "2026-10-25 12:00", "2026-10-24 00:00"),
         ("23:00", "2026-10-25 12:00", "2026-10-24 21:00"),

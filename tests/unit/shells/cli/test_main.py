@@ -33,6 +33,7 @@ def test_help_loads_nothing_dear(words: list[str]) -> None:
         (["check", "x.yaml", "--persnoa=pedant"], "did you mean --persona?"),
         (["limits", "diff", "a", "b", "--exitzero"], "barostat limits: unrecognized arguments: --exitzero; did you mean --exit-zero?"),
         (["diagnose", "-z"], "barostat diagnose: unrecognized arguments: -z (barostat diagnose --help shows how)"),
+        (["diagnose", "--json"], "unrecognized arguments: --json; did you mean -o json?"),
         (["config", "shwo"], "barostat config: argument show: invalid choice"),
     ],
 )
@@ -46,6 +47,20 @@ def test_a_flag_that_is_not_there_is_answered_by_its_verb(words: list[str], says
 
 
 @pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-n", "inference", "diagnose", "deploy/vllm"], "a verb's flags come after it: barostat diagnose -n inference deploy/vllm\n"),
+        (["--log", "a b.log", "diagnose"], "barostat diagnose --log 'a b.log'\n"),
+        (["-n", "inference"], "no verb is called 'inference'"),
+        (["diagnos", "plan"], "no verb is called 'diagnos'"),
+    ],
+)
+def test_flags_before_the_verb_are_told_their_place(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("verb", "one_of"), [("example", "(trace, bundle, manifest, limits, log, all)"), ("limits", "(show, validate, diff, schema)")]
 )
 def test_a_word_that_is_missing_is_told_with_what_it_may_be(verb: str, one_of: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,3 +68,30 @@ def test_a_word_that_is_missing_is_told_with_what_it_may_be(verb: str, one_of: s
         main([verb])
     assert ended.value.code == 2
     assert one_of in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "Qwen/Qwen3-8B", "--gpu", "H100", "--api-key", "Zq8kLm77x"],
+        ["what-if", "http://u:Zq8kLm77x@127.0.0.1:9", "--set", "x=1"],
+        ["diagnose", "deploy/x", "--kubeconfig", "https://u:Zq8kLm77x@host"],
+        ["limits", "validate", "/nowhere?token=Zq8kLm77x"],
+    ],
+)
+def test_a_refused_argument_is_said_without_the_secret_in_it(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = main(words)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    told = capsys.readouterr().err
+    assert code == 2
+    assert "Zq8kLm77x" not in told
+    assert "[redacted]" in told
+
+
+def test_more_flags_than_any_verb_has_are_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Found by the fuzz: argparse looks through all of them for each. What stands behind `--` is the engine's."""
+    assert main(["plan", *["--kv-cach", "64"] * 20_000]) == 2
+    assert "20,000 flags are more than any verb has; at most 1,000 are read" in capsys.readouterr().err
+    assert main(["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--", *["--max-num-seqs", "64"] * 2_000]) == 0

@@ -155,15 +155,21 @@ def read_value(name: str, text: str) -> ConfigScalar | None:
     if flag.kind == "length" and text.lower() in ("auto", "-1"):
         return -1
     if flag.kind in ("int", "length"):
-        match = re.fullmatch(r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)([kKmMgGtT])?", text)
+        match = re.fullmatch(r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)([kKmMgGtT])?", _ungrouped(text))
         if match is None or ("." in match[1] and (match[2] is None or match[2].isupper())):
             return None
         return round(float(match[1]) * _SUFFIXES[match[2]]) if match[2] else int(match[1])
     if flag.kind == "float":
+        text = _ungrouped(text)
         return float(text) if re.fullmatch(r"-?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})(?:e-?[0-9]{1,2})?", text) else None
     if flag.kind == "bool":
         return {"true": True, "false": False}.get(text.lower())
     return text
+
+
+def _ungrouped(text: str) -> str:
+    """The number without the sign and the underscores that Python reads over: `32_768`, `+8`. One with a unit may have neither."""
+    return re.sub(r"(?<=[0-9])_(?=[0-9])", "", text.removeprefix("+")) if re.fullmatch(r"\+?[0-9][0-9_.]{0,40}", text) else text
 
 
 def _scalar_of(text: str) -> ConfigScalar:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from barostat.catalog.vllm_flags import canonical_name
 from barostat.core.config import ConfigScalar
 
-_ENTRY = re.compile(
-    r"^(?P<quote>[\"']?)(?P<key>[A-Za-z][\w.-]*)(?P=quote)(?P<between>[ \t]*:)"
-    r"(?:(?P<space>[ \t]+)(?P<value>.*?))?(?P<rest>[ \t]*(?:(?<=[ \t])#.*)?)$"
-)
+_HEAD = re.compile(r"(?P<quote>[\"']?)(?P<key>[A-Za-z][\w.-]*)(?P=quote)(?P<between>[ \t]*:)(?P<space>[ \t]*)")
+_COMMENT = re.compile(r"(?<=[ \t])#")
 _PLAIN = re.compile(r"^[A-Za-z0-9_./+][A-Za-z0-9_./+ -]*$")
 _NOT_TEXT = re.compile(r"^(?:[-+]?[\d.][\d._eE+-]*|0[xo][\da-fA-F]+|true|false|yes|no|on|off|null|~|y|n)$", re.IGNORECASE)
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x85\u2028\u2029]")
@@ -33,7 +32,7 @@ class NotPlain:
 def value_in(text: str, name: str) -> str | None:
     """The setting as it is written there, or None where it is not."""
     found = _find(text.splitlines(), canonical_name(name))
-    return found[1]["value"] or "" if found is not None else None
+    return found[1].value if found is not None else None
 
 
 def with_setting(text: str, name: str, value: ConfigScalar | None) -> str | NotPlain:
@@ -44,9 +43,9 @@ def with_setting(text: str, name: str, value: ConfigScalar | None) -> str | NotP
         return NotPlain("it has characters that are no text")
     if any(line.lstrip().startswith(("{", "---", "- ", "%", "\t")) for line in lines if line.strip()):
         return NotPlain("it is no plain list of `key: value` lines")
-    if sum(1 for line in lines if (entry := _ENTRY.match(line.rstrip("\r\n"))) and canonical_name(entry["key"]) == wanted) > 1:
+    if sum(1 for line in lines if (entry := _entry(line)) and canonical_name(entry.key) == wanted) > 1:
         return NotPlain(f"{wanted} stands there twice")
-    found = _find([line.rstrip("\r\n") for line in lines], wanted)
+    found = _find(lines, wanted)
     if found is None:
         if value is None:
             return text
@@ -57,7 +56,7 @@ def with_setting(text: str, name: str, value: ConfigScalar | None) -> str | NotP
     place, entry = found
     line = lines[place]
     ending = line[len(line.rstrip("\r\n")) :]
-    written = entry["value"] or ""
+    written = entry.value
     goes_on = (
         place + 1 < len(lines)
         and lines[place + 1][:1] in " \t-"
@@ -68,15 +67,37 @@ def with_setting(text: str, name: str, value: ConfigScalar | None) -> str | NotP
         return NotPlain(f"{wanted} is written over several lines or as a list")
     if value is None:
         return "".join(lines[:place] + lines[place + 1 :])
-    head = f"{entry['quote']}{entry['key']}{entry['quote']}{entry['between']}{entry['space'] or ' '}"
-    rest = f" {entry['rest']}" if entry["rest"].startswith("#") else entry["rest"]  # without a value, its space was the key's
-    return "".join([*lines[:place], f"{head}{_scalar(value)}{rest}{ending}", *lines[place + 1 :]])
+    rest = f" {entry.rest}" if entry.rest.startswith("#") else entry.rest  # without a value, its space was the key's
+    return "".join([*lines[:place], f"{entry.head}{entry.space or ' '}{_scalar(value)}{rest}{ending}", *lines[place + 1 :]])
 
 
-def _find(lines: list[str], wanted: str) -> tuple[int, re.Match[str]] | None:
+class _Entry(NamedTuple):
+    """One line: `head` up to the colon, then the value between blanks and what follows it."""
+
+    head: str
+    key: str
+    space: str
+    value: str
+    rest: str
+
+
+def _entry(line: str) -> _Entry | None:
+    line = line.rstrip("\r\n")
+    found = _HEAD.match(line)
+    if found is None:
+        return None
+    head, space, tail = line[: found.end("between")], found["space"], line[found.end() :]
+    if tail and not space:
+        return None
+    comment = 0 if tail.startswith("#") else next((mark.start() for mark in _COMMENT.finditer(tail)), len(tail))
+    value = tail[:comment].rstrip(" \t")
+    return _Entry(head, found["key"], space, value, tail[len(value) :])
+
+
+def _find(lines: list[str], wanted: str) -> tuple[int, _Entry] | None:
     for place, line in enumerate(lines):
-        entry = _ENTRY.match(line.rstrip("\r\n"))
-        if entry is not None and canonical_name(entry["key"]) == wanted:
+        entry = _entry(line)
+        if entry is not None and canonical_name(entry.key) == wanted:
             return place, entry
     return None
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from barostat.catalog.vllm_flags import FLAGS, OTHER_LISTS, OTHER_SWITCHES, canonical_name, known_flag, says_nothing
+from barostat.catalog.vllm_arguments import Lacking, lacking
+from barostat.catalog.vllm_flags import FLAGS, OTHER_LISTS, OTHER_SWITCHES, canonical_name, option_of, says_nothing
 from barostat.core.version import EngineVersion
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.words import CommandLine
@@ -36,16 +37,16 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
     found = []
     for setting in given.settings.values():
         name = canonical_name(setting.name.partition(".")[0])
-        if name in FLAGS:
-            if known_flag(name, version) == "absent":
-                found.append(RefusedArgument(setting.spelled, name, _absent(name, version), True))
-            elif (text := setting.text) and _is_told(name, text) and read_value(name, text) is None:
+        if (absent := lacking(name, version)) is not None:
+            found.append(RefusedArgument(setting.spelled, name, _told(absent, version), True))
+        elif name in FLAGS:
+            if (text := setting.text) and _is_told(name, text) and read_value(name, text) is None:
                 value = repr(text[:_QUOTED])
                 found.append(RefusedArgument(setting.spelled, name, f"{FLAGS[name].option}: {value} is no value for it", True, value))
         elif name not in OTHER_SWITCHES and name not in OTHER_LISTS:
             near = difflib.get_close_matches(name, FLAGS, n=1, cutoff=_NEAR)
             hint = f" (did you mean {FLAGS[near[0]].option}?)" if near else ""
-            option = "--" + setting.name.replace("_", "-") if not setting.name.startswith("-") else setting.name
+            option = setting.name if setting.name.startswith("-") else option_of(setting.name)
             found.append(RefusedArgument(setting.spelled, name, f"{option} is no argument of vLLM {version}{hint}", bool(near)))
     return found
 
@@ -55,9 +56,8 @@ def _is_told(name: str, text: str) -> bool:
     return not says_nothing(name, text) and "$" not in text and "{{" not in text
 
 
-def _absent(name: str, version: EngineVersion) -> str:
-    flag = FLAGS[name]
-    if flag.gone and version.at_least(flag.gone):
-        instead = f" ({flag.instead})" if flag.instead else ""
-        return f"{flag.option} does not exist since vLLM {flag.gone}{instead}: {version} refuses it"
-    return f"{flag.option} came with vLLM {flag.since}: {version} refuses it"
+def _told(absent: Lacking, version: EngineVersion) -> str:
+    if not absent.gone:
+        return f"{absent.option} came with vLLM {absent.since}: {version} refuses it"
+    replaced = f" ({absent.instead})" if absent.instead else ""
+    return f"{absent.option} does not exist since vLLM {absent.gone}{replaced}: {version} refuses it"

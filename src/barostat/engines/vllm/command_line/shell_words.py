@@ -12,11 +12,19 @@ from dataclasses import dataclass, field, replace
 
 from barostat.engines.vllm.command_line.shell_extents import end_of_double, end_of_expansion, end_of_here_document
 
-_REFERENCE = re.compile(r"\$(?:\((?P<kube>[A-Za-z_][\w.-]*)\)|\{(?P<brace>[A-Za-z_]\w*)(?P<default>:?-[^}]*)?\}|(?P<bare>[A-Za-z_]\w*))")
+_REFERENCE = re.compile(
+    r"\$(?:\((?P<kube>[A-Za-z_][\w.-]*)\)|\{(?P<brace>[A-Za-z_]\w*)(?P<default>:?-[^}]{0,1024})?\}|(?P<bare>[A-Za-z_]\w*))"
+)
 _OPERATORS = ("&&", "||", ";;", ";", "|", "&", "\n", "(", ")")
 _REDIRECTION = re.compile(r"\d*(?:>>|>&|>\||<<<|<&|<>|&>>|&>|>|<)(?:&?\d+|-)?")
 _HERE = re.compile(r"\d*(<<-?)(?!<)")
 _ESCAPED_IN_QUOTES = '$`"\\'
+LONGEST = 131_072
+"""Characters of a shell text that are read: what Linux takes as one argument (MAX_ARG_STRLEN)."""
+MOST_WORDS = 20_000
+MOST_SCRIPT_WORDS = 100_000
+MOST_PROBLEMS = 20
+"""After so many that are never closed nothing more is read, of a longer text after fewer: each look for an end goes through its rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,10 @@ class _Reader:
     doubts: list[str] = field(default_factory=list)
     here: list[tuple[str, bool]] = field(default_factory=list)
 
+    def lost(self) -> bool:
+        """True where so much is wrong that the rest is not read."""
+        return len(self.problems) >= MOST_PROBLEMS * LONGEST // max(LONGEST, len(self.text))
+
     def unclosed(self, quote: str) -> bool:
         """True, with a problem noted, if the quote at `at` has no partner: it then reads as a letter, so that the rest is not lost."""
         close = end_of_double(self.text, self.at) if quote == '"' else self.text.find(quote, self.at + 1)
@@ -85,17 +97,27 @@ def expand(text: str, env: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     return _REFERENCE.sub(value, text), tuple(missing)
 
 
-def split_words(text: str, env: Mapping[str, str], element: int = 0) -> tuple[list[Word], list[str]]:
-    """The words and operators of a shell text in order, and what was wrong with it. Never raises."""
-    found = read_shell(text, env, element)
+def split_words(text: str, env: Mapping[str, str], element: int = 0, *, whole_script: bool = False) -> tuple[list[Word], list[str]]:
+    """The words and operators of a shell text in order, and what was wrong with it. Never raises.
+
+    `whole_script`: a file, which may be longer than one argument; whoever reads it has a bound of its own.
+    """
+    found = read_shell(text, env, element, whole_script=whole_script)
     return list(found.words), list(found.problems)
 
 
-def read_shell(text: str, env: Mapping[str, str], element: int = 0) -> ShellText:
+def read_shell(text: str, env: Mapping[str, str], element: int = 0, *, whole_script: bool = False) -> ShellText:
     """The same, with what stands between the words. Never raises."""
-    reader = _Reader(text, env)
+    reader = _Reader(text if whole_script else text[:LONGEST], env)
+    if len(text) > len(reader.text):
+        reader.problems.append(f"the command is longer than {LONGEST:,} characters, which Linux starts for nobody; the rest was not read")
+    text = reader.text
     skip_next: str | None = None
-    while reader.at < len(text):
+    most_words = MOST_SCRIPT_WORDS if whole_script else MOST_WORDS
+    while reader.at < len(text) and not reader.lost():
+        if len(reader.words) >= most_words:
+            reader.problems.append(f"the command has more than {most_words:,} words; the rest was not read")
+            break
         char = text[reader.at]
         if char in " \t\r" or text.startswith(("\\\n", "\\\r\n"), reader.at):
             reader.at += 1 if char != "\\" else 2
@@ -157,7 +179,7 @@ def _word(reader: _Reader) -> Word:
     split_at: tuple[str, ...] = (" ", "\t", "\r", "\n", ";", "|", "&", "<", ">", "(", ")")
     if text.startswith(("<(", ">("), start):
         _unknown(reader, out, missing)
-    while reader.at < len(text) and not text.startswith(split_at, reader.at):
+    while reader.at < len(text) and not text.startswith(split_at, reader.at) and not reader.lost():
         char = text[reader.at]
         if char == "$":
             if text.startswith(("$'", '$"'), reader.at):
@@ -184,7 +206,7 @@ def _word(reader: _Reader) -> Word:
 def _quoted(reader: _Reader, quote: str, out: list[str], missing: list[str]) -> None:
     text = reader.text
     reader.at += 1
-    while reader.at < len(text) and text[reader.at] != quote:
+    while reader.at < len(text) and text[reader.at] != quote and not reader.lost():
         char = text[reader.at]
         if quote == '"' and char == "\\" and text[reader.at + 1 : reader.at + 2] == "\n":
             reader.at += 2

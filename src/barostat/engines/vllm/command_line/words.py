@@ -22,6 +22,7 @@ ONLY_SHOWS = ("echo", "printf", "pgrep", "pkill", "grep", "egrep", "logger", "wh
 """Commands that have words of a command line as text, and start nothing."""
 _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
 _FLAG_AND_JSON = re.compile(r"^\s*(--?[A-Za-z][\w.-]*)\s+([{\[].*\S)\s*$", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*(?::?-[^{}]*)?\})")
 _NUMBER = re.compile(r"^-\.?\d")
 _MODEL = re.compile(r"^(?=.*[a-z])(?:[\w.-]+/[\w.+-]+|\.{0,2}/\S+|\S+\.gguf)$")
 _BARE_MODEL = re.compile(r"^[\w.:+-]+$")
@@ -80,6 +81,7 @@ def parse(args: Sequence[str] | str, env: Mapping[str, str] | None = None) -> Co
     if assigned:  # an assignment may be referred to later in the same text
         words, problems = _words(args, {**given, **assigned})
         body, assigned, program = _engine_part(words)
+    body = _split(body)
     line = _read(body, assigned, problems, whole=not isinstance(args, str), started=program is not None)
     return replace(line, end=body[-1] if body else program, words=tuple(body))
 
@@ -170,7 +172,10 @@ def _holds_several(element: str, before: Word | None) -> bool:
 
 
 def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], Word | None]:
-    """The words behind the program, the assignments before it, and the program's last word. Without one: the longest command."""
+    """The words behind the program, the assignments before it, and the program's last word. Without one: the longest command.
+
+    A variable that is assigned several values, as the branches of an `if` do, has none that can be told.
+    """
     commands: list[list[Word]] = [[]]
     for word in words:
         if word.operator:
@@ -178,16 +183,29 @@ def _engine_part(words: Sequence[Word]) -> tuple[list[Word], dict[str, str], Wor
         else:
             commands[-1].append(word)
     assigned: dict[str, str] = {}
+    several: set[str] = set()
     for command in commands:
         start = program_end(command, alone=len(commands) == 1)
         head = command if start is None else command[:start]
         for word in head if start is not None or _is_assignments(command) else ():
             if match := _ASSIGNMENT.match(word.text):
-                assigned[match[1]] = match[2]
+                value = expand(match[2], assigned)[0] if word.missing else match[2]
+                if assigned.get(match[1], value) != value and match[1] not in word.missing:
+                    several.add(match[1])
+                assigned[match[1]] = value
         if start is not None:
-            return command[start:], assigned, command[start - 1]
+            return command[start:], {name: value for name, value in assigned.items() if name not in several}, command[start - 1]
     best = max(commands, key=lambda command: sum(word.text.startswith("--") for word in command))
     return ([] if _is_assignments(best) and len(commands) > 1 else best), assigned, None
+
+
+def _split(words: Sequence[Word]) -> list[Word]:
+    """The words with each that is a variable and no more, outside of quotes, taken apart at its blanks, as a shell does."""
+    found: list[Word] = []
+    for word in words:
+        pieces = word.text.split() if word.shell and not word.missing and _VARIABLE.fullmatch(word.raw) else []
+        found += [replace(word, text=piece) for piece in pieces] if len(pieces) > 1 else [word]
+    return found
 
 
 def _is_assignments(command: Sequence[Word]) -> bool:

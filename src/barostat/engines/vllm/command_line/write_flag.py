@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-from barostat.catalog.vllm_flags import FLAGS, canonical_name
+from barostat.catalog.vllm_flags import canonical_name, option_of
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.not_edited import commands_of, name_at, why_not_edited
@@ -118,7 +118,8 @@ def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None,
         for setting in named:
             for word in _whole(setting):
                 edit.remove(word)
-    elif named and named[-1] is found[-1] and not any(_is_behind(line, word, named[-1]) for word in may):
+        return edit.apply()
+    if named and named[-1] is found[-1] and not any(_is_behind(line, word, named[-1]) for word in may):
         _whole(named[-1])
         _change(edit, named[-1], value)
     else:
@@ -127,18 +128,17 @@ def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None,
             for word in _whole(setting):
                 edit.remove(word)
         _add(edit, line, canonical, value, text=text)
-        changed = edit.apply()
-        _check_added(edit.elements, [piece for _, piece in changed], canonical, text=text)
-        return changed
-    return edit.apply()
+    changed = edit.apply()
+    _check_written(edit.elements, [piece for _, piece in changed], canonical, text=text)
+    return changed
 
 
-def _check_added(before: Sequence[str], after: Sequence[str], name: str, *, text: bool) -> None:
-    """Errors: InputError where another program takes what was added: a shell without a text to run."""
+def _check_written(before: Sequence[str], after: Sequence[str], name: str, *, text: bool) -> None:
+    """Errors: InputError where another program takes what was written: a shell without a text to run."""
     plain = [element for element in before if element[:1] not in ("-", "+")]
     is_shell = not text and bool(plain) and plain[-1].rsplit("/", 1)[-1] in SHELLS and len(plain) <= 2
     if is_shell or name not in parse("".join(after) if text else after).settings:
-        raise InputError("no vLLM command was found to which an argument could be added", " ".join(before)[:80])
+        raise InputError("no vLLM command was found whose argument could be written", " ".join(before)[:80])
 
 
 def open_words(line: CommandLine) -> list[Word]:
@@ -268,7 +268,7 @@ def _add(edit: _Edit, line: CommandLine, name: str, value: ConfigScalar, *, text
     end = line.end
     if end is None:
         if script_index(edit.elements) is not None or (len(edit.elements) == 1 and edit.elements[0].strip()):
-            raise InputError("no vLLM command was found to which an argument could be added", edit.elements[0][:80])
+            raise InputError("no vLLM command was found whose argument could be written", edit.elements[0][:80])
         end = Word("", 0, 0, element=len(edit.elements) - 1, shell=False)
     pieces = _pieces(line, name, value, end)
     if end.shell:
@@ -281,7 +281,7 @@ def _add(edit: _Edit, line: CommandLine, name: str, value: ConfigScalar, *, text
 
 def _pieces(line: CommandLine, name: str, value: ConfigScalar, end: Word) -> list[str]:
     """The words of a new argument, joined by `=` where all others are."""
-    option = FLAGS[name].option if name in FLAGS else "--" + name.replace("_", "-")
+    option = option_of(name)
     if isinstance(value, bool):
         return [_switch(option, value)]
     forms = [setting.joined for setting in line.occurrences if setting.text is not None and (setting.joined or len(setting.words) > 1)]

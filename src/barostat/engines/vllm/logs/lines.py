@@ -16,14 +16,16 @@ class StatsLine:
     engine: str
     prompt_tokens_per_s: float
     generation_tokens_per_s: float
-    running: int
-    waiting: int
+    running: float
+    waiting: float
     usage_ratio: float | None
-    deferred: int | None = None
+    deferred: float | None = None
     swapped: int | None = None
-    preemptions: int | None = None
+    preemptions: float | None = None
     """Preemptions since the line before, where they are printed: vLLM 0.11.1 to 0.33 means to and zeroes the count first."""
     hit_ratio: float | None = None
+    engines: int = 1
+    """Data-parallel engines that the line is of, where it is one of all: its counts and rates are sums over them, its usage their mean."""
 
 
 @dataclass(frozen=True, slots=True)

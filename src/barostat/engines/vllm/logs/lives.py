@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from barostat.core.config import ConfigScalar, ConfigValue
 from barostat.engines.vllm.logs.lines import LogEvent, LoggedStep, StatsLine
-from barostat.engines.vllm.logs.rule import Phase, phase_of
+from barostat.engines.vllm.logs.rule import Phase, in_service, phase_of
+from barostat.engines.vllm.logs.rules import RULES
 from barostat.engines.vllm.logs.text import QUOTED, quote
 
 STATS_KEPT = 4_000
@@ -42,7 +43,18 @@ _ROOTS = (
     "gpu_fault",
     "gpu_program_error",
     "host_oom",
+    "broken_install",
+    "invalid_config",
 )
+
+
+_OF_A_START = frozenset(rule.kind for rule in RULES if rule.starting) - {"unclassified_error"} | {"gpu_oom", "gpu_oom_graph_capture"}
+_DIED_AT_WORK = "EngineCore encountered a fatal error"
+"""vLLM says this of a core that had started; of one that had not it says `EngineCore failed to start`."""
+
+
+_PEER = "gloo/transport/"
+"""Gloo's words for a connection that the other side closed."""
 
 
 class _Happened:
@@ -70,6 +82,7 @@ class Life:
         self.began_at: float | None = None
         self.last_at: float | None = None
         self.ready = 0
+        self.came_up = False
         self.progressed = False
         self.starting = False
         self.capturing = False
@@ -93,7 +106,7 @@ class Life:
         One start prints all three, and every data-parallel engine prints the last:
         only a start that goes back, after something came of the one before, is a new life.
         """
-        works = self.ready > 0 or self.stats_seen > 0
+        works = self.serves
         if stage > self.stage:
             return works
         if stage < self.stage:
@@ -149,13 +162,21 @@ class Life:
             return
         if kind == "shutdown" and weak and self.failed:
             return  # the server goes down because the engine did
+        if kind == "host_oom" and weak and "shutdown" in self._happened:
+            return  # told to stop, and killed when it took too long
         if (
             kind in ("engine_dead", "collective_timeout", "unclassified_error")
             and (weak or kind != "collective_timeout")
             and "shutdown" in self._happened
         ):
             return  # ranks that miss each other while all are being told to stop
+        if kind == "collective_timeout" and _PEER in text and "unclassified_error" in self._happened:
+            return  # a rank that only lost its peer: the one that went first says why
+        if kind == "unclassified_error" and (lost := self._happened.get("collective_timeout")) and lost.weak and _PEER in lost.text:
+            del self._happened["collective_timeout"]  # as above: it was read first
         self._record(kind, text, at, fields, weak=weak)
+        if kind == "engine_dead" and not self.serves and _DIED_AT_WORK in text:
+            self.comes_up()
         if kind == "ready":
             self.ready += 1
             self._outweigh(kind for kind in list(self._happened) if kind not in _NEVER_OUTWEIGHED)
@@ -178,6 +199,27 @@ class Life:
         if step.context_tokens + step.generation_tokens > 0:
             self.steps.setdefault(step.engine, deque(maxlen=STEPS_KEPT)).append(step)
 
+    def in_service(self, file: str) -> bool:
+        """True if the traceback that is being read, or the file of a line's stamp, is of an engine that serves."""
+        return in_service("\n".join(self.frames), file)
+
+    def reads_a_worker(self) -> bool:
+        """True if the traceback that is being read ends where the core waits for a worker's answer."""
+        return any("shm_broadcast.py" in frame for frame in list(self.frames)[-4:])
+
+    def comes_up(self) -> None:
+        """The start is known to be over: what looked like its failure was met at work, and has another reason."""
+        self.came_up = True
+        for kind in [kind for kind in self._happened if kind in _OF_A_START]:
+            happened = self._happened.pop(kind)
+            now = "gpu_oom_serving" if kind.startswith("gpu_oom") else "unclassified_error"
+            self._record(now, happened.text, happened.last_at, happened.fields, weak=False)
+
+    @property
+    def serves(self) -> bool:
+        """True if the engine came up in this life: it said so, counted tokens, or failed at work."""
+        return self.ready > 0 or self.stats_seen > 0 or self.came_up
+
     @property
     def failed(self) -> bool:
         """True if anything but a notice has happened."""
@@ -199,6 +241,8 @@ class Life:
                 continue
             if happened.weak and kind == "rpc_timeout" and self._waits_idle():
                 continue
+            if kind in ("collective_timeout", "rpc_timeout") and self._came_after("gpu_program_error", kind):
+                continue
             if kind == "unclassified_error" and not self._unexplained():
                 continue
             kept.append(happened.event(kind))
@@ -215,9 +259,14 @@ class Life:
             return last.running == 0 and last.waiting == 0
         return self.ready > 0
 
+    def _came_after(self, cause: str, kind: str) -> bool:
+        # The ranks that are left wait for one whose program broke; of a stuck collective the watchdog may break the programs.
+        order = list(self._happened)
+        return cause in order and order.index(cause) < order.index(kind)
+
     def _unexplained(self) -> bool:
         explained = any(kind not in _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error"} for kind in self._happened)
-        ended = "engine_dead" in self._happened or (self.ready == 0 and self.stats_seen == 0)
+        ended = "engine_dead" in self._happened or not self.serves
         return ended and not explained and "shutdown" not in self._happened
 
     def _oom(self, text: str, at: float, fields: dict[str, str]) -> None:
@@ -245,7 +294,7 @@ class Life:
         self._record(f"gpu_oom_{phase}" if phase else "gpu_oom", text, at, fields, weak=False)
 
     def _phase_by_place(self, text: str) -> Phase:
-        if self.ready or self.stats_seen:
+        if self.serves:
             return "serving"
         if self.progressed or self.starting or self.stage >= 0:
             return "graph_capture" if self.capturing else "startup"

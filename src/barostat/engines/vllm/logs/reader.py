@@ -75,7 +75,7 @@ class Reader:
         """The last line, where the current life has begun to start and neither came up nor said why not; empty elsewhere."""
         life = self.life
         begun = life.stage >= 0 or life.progressed or life.starting
-        if not begun or life.ready or life.failed or life.stats or any(event.kind not in SAYS_NOTHING for event in life.events()):
+        if not begun or life.serves or life.failed or any(event.kind not in SAYS_NOTHING for event in life.events()):
             return ""
         return quote(unwrap(self.last_line)[-1].text) if self.last_line.strip() else ""
 
@@ -143,7 +143,7 @@ class Reader:
                 self.life.set(settings, line.engine, text)
                 if stage is not None:
                     return
-            if "apturing" in text and "CUDA graph" in text:
+            if "apturing" in text and ("CUDA graph" in text or "cudagraph" in text):
                 self.life.capturing = self.life.ready == 0
                 return
             if text.startswith(_STARTING):
@@ -160,6 +160,9 @@ class Reader:
     def _happened(self, line: Line, at: float) -> None:
         text, level = line.text[:_RULED], line.level
         named = self._name(text, level)
+        if named is not None and named[0].starting and self.life.in_service(line.file):
+            self.life.comes_up()
+            named = self._name(text, level)
         if named is not None:
             rule, fields = named
             self.life.note(rule.kind, text, at, fields, weak=rule.weak)
@@ -167,12 +170,14 @@ class Reader:
                 self.life.note(ENGINE_DEAD.kind, text, at, also[1])
         elif level not in _QUIET and level != "WARNING":
             raised = EXCEPTION.match(text.strip())
-            if raised is not None and raised["exception"] not in HARMLESS_EXCEPTIONS:
+            if raised is not None and raised["exception"] == "TimeoutError" and self.life.reads_a_worker():
+                self.life.note("rpc_timeout", text, at, {})
+            elif raised is not None and raised["exception"] not in HARMLESS_EXCEPTIONS:
                 self.life.note("unclassified_error", text, at, {"exception": raised["exception"]})
 
     def _name(self, text: str, level: str) -> tuple[Rule, dict[str, str]] | None:
         # A storm of one error repeats its wording with other numbers: which rule holds is asked once per wording.
-        wording = f"{level}{self.life.ready > 0}{_LONG_NUMBER.sub('#', text)}"
+        wording = f"{level}{self.life.serves}{_LONG_NUMBER.sub('#', text)}"
         if wording in self._named:
             rule = self._named[wording]
             return None if rule is None else self._holds(rule, text, level)
@@ -185,7 +190,7 @@ class Reader:
     def _holds(self, rule: Rule, text: str, level: str) -> tuple[Rule, dict[str, str]] | None:
         if rule.level != "any" and (level in _QUIET or (rule.level == "error" and level == "WARNING")):
             return None
-        if (rule.starting and self.life.ready) or not any(hint in text for hint in rule.hints):
+        if (rule.starting and self.life.serves) or not any(hint in text for hint in rule.hints):
             return None
         found = rule.pattern.search(text)
         if found is None or (rule.unless is not None and rule.unless.search(text)):
@@ -277,6 +282,12 @@ def may_say_something(raw: str) -> bool:
         or "erminate called" in raw
         or "exceeds" in raw
         or "exec format" in raw
+        or "Failed:" in raw
+        or "oom_kill" in raw
+        or "No space left" in raw
+        or "quota exceeded" in raw
+        or "Read-only file" in raw
+        or "oom-kill" in raw
         or "abric" in raw
         or "gated" in raw
         or "illegal" in raw

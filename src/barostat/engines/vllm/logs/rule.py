@@ -46,7 +46,7 @@ def rule(
     return Rule(kind, hints, re.compile("|".join(wordings)), level, starting, weak, re.compile("|".join(unless)) if unless else None)
 
 
-EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|Exit|Failure|NotFound))(?::\s*(?P<what>.*))?$")
+EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|Exit|Failure|Failed|NotFound))(?::\s*(?P<what>.*))?$")
 HARMLESS_EXCEPTIONS = frozenset(
     {"CancelledError", "HTTPException", "GeneratorExit", "BrokenPipeError", "ConnectionResetError", "SystemExit", "RequestValidationError"}
 )
@@ -54,20 +54,28 @@ HARMLESS_EXCEPTIONS = frozenset(
 # Function names (and words) by phase. Capture lies inside start-up, so it is asked first.
 _CAPTURE = (
     "capture_model", "compile_or_warm_up_model", "_dummy_sampler_run", "_dummy_pooler_run", "_capture_cudagraphs", "capture_graphs",
-    "warming up", "cuda_graph", "cudagraph", "CUDAGraph", "graph_capture", "torch.cuda.graph", "_warm_up", "kernel_warmup",
-    "Capturing",
+    "warming up", "graph_capture", "torch.cuda.graph", "capture_begin", "capture_end", "_warm_up", "kernel_warmup", "Capturing",
 )  # fmt: skip
+# A compiled model is called through its graph's wrapper (compilation/cuda_graph.py) at work and while memory is profiled, too.
+_GRAPHS = ("cuda_graph", "cudagraph", "CUDAGraph")
 _STARTUP = (
     "load_model", "profile_run", "determine_available_memory", "determine_num_available_blocks", "initialize_kv_cache", "init_device",
     "initialize_from_config", "_initialize_kv_caches", "initialize_cache", "load_weights", "create_weights", "_init_executor",
     "make_layers", "process_weights_after_loading", "initialize_model", "_allocate_kv_cache", "profile_num_available_blocks",
     "_init_cache_engine", "allocate_gpu_cache", "init_worker", "model_loader", "profile_torch_run", "_dummy_run", "from_engine_args",
-    "profile_multimodal", "vit_attn_wrappers", "CacheEngine",
+    "profile_multimodal", "vit_attn_wrappers", "CacheEngine", "get_kv_cache_spec",
 )  # fmt: skip
 _SERVING = (
     "execute_model", "sample_tokens", "run_busy_loop", "_process_engine_step", "step_with_batch_queue", "_execute_worker_rpc",
     "step_async", "run_engine_loop", "engine_step", "run_output_handler", "create_completion", "create_chat_completion",
-    "_preprocess", "worker_busy_loop",
+    "_execute_mm_encoder", "_preprocess", "worker_busy_loop",
+)  # fmt: skip
+
+
+# The loops and handlers that only run once a start is over.
+_SERVES = (
+    "run_busy_loop", "_process_engine_step", "step_with_batch_queue", "run_engine_loop", "engine_step", "execute_model", "sample_tokens",
+    "run_output_handler", "create_completion", "create_chat_completion",
 )  # fmt: skip
 
 
@@ -80,4 +88,13 @@ def phase_of(words: str) -> Phase:
         return "graph_capture"
     if any(word in words for word in _STARTUP):
         return "startup"
-    return "serving" if any(word in words for word in _SERVING) else ""
+    if any(word in words for word in _SERVING):
+        return "serving"
+    return "graph_capture" if any(word in words for word in _GRAPHS) else ""
+
+
+def in_service(frames: str, file: str) -> bool:
+    """True if an error was met at work: in the engine's loop, or (`file`, that of its line's stamp) by a handler of requests."""
+    if file.rpartition("/")[2].startswith("serving"):
+        return True
+    return phase_of(frames) == "serving" and any(word in frames for word in _SERVES)

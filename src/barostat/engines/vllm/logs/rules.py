@@ -62,11 +62,17 @@ _LIFE: tuple[Rule, ...] = (
     ),
 )
 
+_NCCL_TALKS = r"^\S+:\d+:\d+ \[\d+\] .{0,80}?\b(?:NCCL|RCCL) (?:INFO|TRACE)\b"
+"""What NCCL_DEBUG=INFO prints, names of settings with TIMEOUT and ERROR in them too."""
+
 _DEVICE: tuple[Rule, ...] = (
     rule(
         "gpu_fault",
         (
             "ECC",
+            "NVLink error",
+            "cudaErrorNvlink",
+            "CUDA_ERROR_NVLINK",
             "bus",
             "GPU is lost",
             "not yet initialized",
@@ -78,7 +84,8 @@ _DEVICE: tuple[Rule, ...] = (
             "device handle",
         ),
         (
-            "uncorrectable ECC error",
+            "uncorrectable (?:ECC|NVLink) error",
+            "NvlinkUncorrectable|NVLINK_UNCORRECTABLE",
             "ECCUncorrectable",
             "ECCNotCorrectable",
             "fallen off the bus",
@@ -150,12 +157,15 @@ _DEVICE: tuple[Rule, ...] = (
                 r"(?:NCCL|RCCL|nccl|rccl|Gloo|gloo|TCPStore|[Rr]endezvous|process group|init_process_group|all_?reduce"
                 r"|[Bb]arrier)\b.{0,120}(?:[Tt]imed? ?out|TIMEOUT)"
             ),
-            r"client socket has timed out|waitForInput: .{0,200}timed out|\[c10d\].{0,80}timed out",
-            "[Tt]imed out .{0,60}(?:process group|clients|rendezvous|NCCL|store|ranks)",
+            r"client socket has timed out|waitForInput: .{0,200}timed out|\[c10d\].{0,160}timed out",
+            r"[Tt]imed out .{0,60}(?:process group|clients|rendezvous|NCCL|(?:TCP|key-value|c10d) ?[Ss]tore|\branks)",
             "RendezvousTimeoutError",
+            # the all-to-all of wide expert parallelism
+            r"\bDeepEP\b.{0,60}timeout",
             "connectFullMesh failed",
         ),
         "warning",
+        unless=(_NCCL_TALKS,),
     ),
     rule(
         "collective_timeout",
@@ -168,6 +178,7 @@ _DEVICE: tuple[Rule, ...] = (
             "DistNetworkError",
             "rccl",
             "oneCCL",
+            "rror: [",
         ),
         (
             r"\b(?:NCCL|RCCL) (?:WARN|ERROR|error|Error)\b",
@@ -175,10 +186,15 @@ _DEVICE: tuple[Rule, ...] = (
             r"ncclInvalid\w+",
             "Dist(?:Backend|Store|Network)Error",
             "oneCCL.{0,40}(?:error|fail)",
+            r"gloo/transport/.{0,120}(?:by peer|refused|unreachable|[Bb]roken pipe|No route to host)",
         ),
         weak=True,
         unless=(
             "Watchdog",
+            _NCCL_TALKS,
+            # NCCL says what CUDA told it: a later rule names that
+            "driver version is insufficient|no kernel image|unsupported toolchain|named symbol not found|Duplicate GPU detected",
+            "EADDRINUSE|[Aa]ddress already in use",
             "NCCL WARN (?:NET/IB : No device|MSCCL|Missing)",
             "iommu",
             "NUMA",

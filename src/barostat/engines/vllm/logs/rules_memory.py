@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from barostat.engines.vllm.logs.rule import Rule, rule
 
+_ANOTHER_KILLER = (
+    r"\b0 Workers \(tasks",
+    "common causes",
+    "potential root causes",
+    "[Pp]lease ignore",
+    "This may be (?:due|because)",
+    r"(?i:send(?:ing)?|sent|escalat\w*|with|using) SIGKILL",
+    "GPU memory",
+    r"\b(?:CUDA|HIP) (?:out of memory|error)",
+    "NVRM",
+)
+
 # The host comes before the card: ray's OutOfMemoryError and torch's CPU allocator say "memory" too.
 MEMORY_RULES: tuple[Rule, ...] = (
     rule(
@@ -11,9 +23,8 @@ MEMORY_RULES: tuple[Rule, ...] = (
         (
             "emory",
             "illed",
-            "SIGKILL",
-            "137",
-            "-9",
+            "oom_kill",
+            "oom-kill",
             "bad_alloc",
         ),
         (
@@ -21,32 +32,41 @@ MEMORY_RULES: tuple[Rule, ...] = (
             "node running low on memory",
             "exceeds the memory usage threshold",
             "Ray killed this worker",
-            r"\bSIGKILL\b",
-            r"[Ss]ignal 9\b",
             "[Oo]ut of memory: Kill",
             "Memory cgroup out of memory",
             "OOMKilled",
-            r"\boom-kill",
-            r"exit(?:ed)?[ _-]?(?:with )?(?:exit )?(?:code|status)?[ :=]*\(?(?:137|-9)\b",
+            r"\boom[-_]kill|\bOOM Killed\b",
             "DefaultCPUAllocator: (?:can't|not enough)",
             "std::bad_alloc",
-            r"^(?:.*: line \d+: +\d+ )?Killed\b(?! by user)",
-            r"^\w*MemoryError\b(?!.*(?:CUDA|HIP))",
+            r"^(?:[a-z_]\w*\.)*(?:_Array)?MemoryError\b(?!.*(?:CUDA|HIP))",
             "Cannot allocate memory",
             "killed due to memory pressure",
         ),
         "warning",
-        unless=(
-            r"\b0 Workers \(tasks",
-            "common causes",
-            "potential root causes",
-            "[Pp]lease ignore",
-            "This may be (?:due|because)",
-            r"(?i:send(?:ing)?|sent|escalat\w*|with|using) SIGKILL",
-            "GPU memory",
-            r"\b(?:CUDA|HIP) (?:out of memory|error)",
-            "NVRM",
+        unless=_ANOTHER_KILLER,
+    ),
+    # killed, and by whom is not told: of one that had been told to stop it says nothing
+    rule(
+        "host_oom",
+        (
+            "illed",
+            "SIGKILL",
+            "137",
+            "-9",
         ),
+        (
+            r"\bSIGKILL\b",
+            r"[Ss]ignal 9\b",
+            r"exit(?:ed)?[ _-]?(?:with )?(?:exit )?(?:code|status)?[ :=]*\(?(?:137|-9)\b",
+            r"^(?:.*: line \d+: +\d+ )?Killed\b(?! by user)",
+            # the words of zsh and of bash for one of their jobs, and of Go for a child
+            r"^\w+: killed {2,}\S",
+            r"^\[\d+\] *[+-]? +(?:\d+ )?[Kk]illed {2,}\S",
+            r"\bsignal: killed\b",
+        ),
+        "warning",
+        weak=True,
+        unless=_ANOTHER_KILLER,
     ),
     rule(
         "fd_limit",
@@ -68,6 +88,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
             "Bus error",
             "SIGBUS",
             "shared_memory",
+            "rror: unable to write",
             "(-7)",
             "135",
         ),
@@ -75,6 +96,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
             "Insufficient space in /dev/shm",
             r"(?:/dev/shm|shm\b|shared memory)(?!.*out of resource).*No space left on device",
             "No space left on device.*(?:/dev/shm|shm)",
+            "unable to write to file </torch_",
             r"\bBus error\b",
             r"\bSIGBUS\b",
             "unable to (?:open|resize|mmap|write to|allocate) shared memory",
@@ -124,11 +146,14 @@ MEMORY_RULES: tuple[Rule, ...] = (
         (
             r"(?P<api>CUDA|HIP|XPU|GPU|ROCm|Cuda|hip|cuda)\b[ \w']{0,20}:? ?'?out of memory",
             r"(?:torch\S*\.)?OutOfMemoryError",
+            r"Cuda error \S+:\d+ 'out of memory'",
             "hipErrorOutOfMemory",
             "cudaErrorMemoryAllocation",
             "(?:CUDA|HIP)_ERROR_OUT_OF_MEMORY",
             "(?:CUBLAS|HIPBLAS|CUDNN|CUSPARSE|CUSOLVER)_STATUS_ALLOC_FAILED",
             "UR_RESULT_ERROR_OUT_OF",
+            # of ROCm's resources it is memory where it says that none is left
+            r"HSA_STATUS_ERROR_OUT_OF_RESOURCES.{0,300}Available Free mem : \d{1,2} MB",
             r"Tried to allocate (?P<amount>[\d.]+ ?[KMGT]i?B)",
             r"\((?:CUDA|HIP|GPU|ROCm|VRAM)[^()]{0,12}OOM\)",
             r"^(?:CUDA|HIP) OOM\b",

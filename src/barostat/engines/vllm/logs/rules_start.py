@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from barostat.engines.vllm.logs.rule import Rule, rule
 
+_NAMED = (
+    r"max_num_batched_tokens|max_num_seqs|gpu_memory_utilization|max_model_len|tensor[_ -]parallel|pipeline[_ -]parallel|data[_ -]parallel"
+    r"|expert[_ -]parallel|world[_ ]size|kv_cache_dtype|kv cache dtype|lora_rank|rope_scaling|trust_remote_code"
+    r"|distributed_executor_backend|swap_space|chat template|tool-call-parser|reasoning[_ -]parser"
+)
+"""Settings by names that an error of any type means them with."""
+_DESCRIBED = (
+    r"block_size|quantization|(?<![.\w])(?<!same )dtype|attention backend|speculative|compilation[_ -]config|chunked prefill|prefix caching"
+)
+"""Settings in words that torch's and Python's own errors use of tensors and of code, too."""
+
 # A name that cannot be had is told before a value that is refused: "not supported" of a model architecture is about the model.
 START_RULES: tuple[Rule, ...] = (
     rule(
@@ -112,6 +123,8 @@ START_RULES: tuple[Rule, ...] = (
             "not supported",
             "derived",
             "invalid device ordinal",
+            "rror: DP adjusted",
+            "Duplicate GPU",
         ),
         (
             # A Service called `vllm` gives every pod of its namespace a VLLM_PORT of its own (service links).
@@ -124,16 +137,11 @@ START_RULES: tuple[Rule, ...] = (
                 r"\b(?:ValueError|AssertionError|NotImplementedError|ValidationError): .{0,200}"
                 r"(?:compute capability|unsupported|[Nn]ot supported|must be|should be)"
             ),
-            (
-                r"\b(?:ValueError|AssertionError|NotImplementedError|TypeError|RuntimeError|KeyError|ValidationError): .{0,200}"
-                r"(?:max_num_batched_tokens|max_num_seqs"
-                r"|gpu_memory_utilization|max_model_len|block_size|tensor[_ -]parallel|pipeline[_ -]parallel|data[_ -]parallel"
-                r"|expert[_ -]parallel|world[_ ]size|quantization|kv_cache_dtype|kv cache dtype|dtype|attention backend|speculative"
-                r"|lora_rank|rope_scaling|compilation[_ -]config|chunked prefill|prefix caching|trust_remote_code"
-                r"|distributed_executor_backend"
-                r"|swap_space|chat template|tool-call-parser|reasoning[_ -]parser)"
-            ),
+            rf"\b(?:ValueError|AssertionError|NotImplementedError|ValidationError): .{{0,200}}(?:{_NAMED}|{_DESCRIBED})",
+            rf"\b(?:TypeError|RuntimeError): .{{0,200}}(?:{_NAMED})",
             "larger than the (?:total )?number of available GPUs",
+            "Duplicate GPU detected",
+            r"DP adjusted local rank \d+ is out of bounds",
             "number of required GPUs exceeds",
             "Bfloat16 is only supported on GPUs",
             "No CUDA GPUs are available",
@@ -153,6 +161,7 @@ START_RULES: tuple[Rule, ...] = (
             "driver",
             "Driver",
             "no kernel image",
+            "named symbol not found",
             "unsupported toolchain",
             "compiler",
             "CUDA_HOME",
@@ -170,6 +179,7 @@ START_RULES: tuple[Rule, ...] = (
             "unsupported display driver / cuda driver combination",
             "[Dd]river/library version mismatch",
             "no kernel image is available",
+            "Cuda failure 'named symbol not found'",
             "PTX was compiled with an unsupported toolchain",
             "not compiled with CUDA enabled",
             "Failed to find C compiler",
@@ -179,6 +189,23 @@ START_RULES: tuple[Rule, ...] = (
             "could not select device driver",
         ),
         starting=True,
+    ),
+    rule(
+        "storage_refused",
+        (
+            "No space left",
+            "quota exceeded",
+            "Read-only file",
+            "rror: [Errno 13]",
+        ),
+        (
+            "No space left on device",
+            "Disk quota exceeded",
+            "Read-only file system",
+            r"PermissionError: \[Errno 13\] Permission denied: '",
+        ),
+        starting=True,
+        unless=("/dev/|/proc/|/sys/",),
     ),
     rule(
         "unclassified_error",

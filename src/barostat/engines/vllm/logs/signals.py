@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from barostat.catalog.signals import SIGNALS, signal
 from barostat.core.config import ConfigValue
@@ -93,7 +94,10 @@ def load_signals(
     offset_s: float,
     source: str,
 ) -> dict[str, list[Signal]]:
-    """The load that the last stretch of statistics lines shows, by engine index. `last_at`: the log's last line, on its own clock."""
+    """The load that the last stretch of statistics lines shows, by engine index. `last_at`: the log's last line, on its own clock.
+
+    A line of all data-parallel engines together is read as their mean engine's: pool and seats, which it is held against, are one engine's.
+    """
     by_engine: dict[str, list[StatsLine]] = {}
     for line in _last_stretch(stats):
         by_engine.setdefault(line.engine, []).append(line)
@@ -102,7 +106,9 @@ def load_signals(
     found: dict[str, list[Signal]] = {}
     for engine, lines in by_engine.items():
         pool = pools.get(engine) or pools.get("") or (min(pools.values()) if pools else None)
-        made = _load(lines, pool, offset_s, source)
+        together = lines[-1].engines
+        lines = [_of_one(line) for line in lines]
+        made = _load(lines, pool, offset_s, source if together == 1 else f"{source}, mean of {together} engines")
         if counts_preemptions:
             preempted = float(sum(line.preemptions or 0 for line in lines))
             made.append(signal("preemptions_in_window", [(lines[-1].at + offset_s, preempted)], source))
@@ -111,9 +117,9 @@ def load_signals(
         if pool and engine:
             made.append(signal("kv_pool_tokens", [(lines[0].at + offset_s, float(pool))], source))
         found[engine] = _there(made)
-    if len(by_engine) > 1:
+    if (engines := sum(lines[-1].engines for lines in by_engine.values())) > 1:
         newest = max(lines[-1].at for lines in by_engine.values())
-        found.setdefault("", []).extend(_there([signal("data_parallel_engines", [(newest + offset_s, float(len(by_engine)))], source)]))
+        found.setdefault("", []).extend(_there([signal("data_parallel_engines", [(newest + offset_s, float(engines))], source)]))
     return found
 
 
@@ -137,6 +143,21 @@ def _load(lines: list[StatsLine], pool: int | None, offset_s: float, source: str
     if pool:
         made.append(series("kv_used_tokens", ((line, None if line.usage_ratio is None else line.usage_ratio * pool) for line in lines)))
     return made
+
+
+def _of_one(line: StatsLine) -> StatsLine:
+    """The line with its sums shared out evenly among the engines that it is of."""
+    if (share := line.engines) == 1:
+        return line
+    return replace(
+        line,
+        prompt_tokens_per_s=line.prompt_tokens_per_s / share,
+        generation_tokens_per_s=line.generation_tokens_per_s / share,
+        running=line.running / share,
+        waiting=line.waiting / share,
+        deferred=None if line.deferred is None else line.deferred / share,
+        preemptions=None if line.preemptions is None else line.preemptions / share,
+    )
 
 
 def _stalled_s(lines: list[StatsLine], ended_at: float) -> float:

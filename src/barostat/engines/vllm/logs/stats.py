@@ -29,12 +29,13 @@ _ITERATION = re.compile(
 def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
     """The statistics line in the text, or None. `engine` is used where the line itself names none.
 
-    Source: vLLM 0.1 scheduler.Scheduler, 0.3-0.10 engine/metrics.LoggingStatLogger, 0.8-0.33 v1/metrics/loggers.LoggingStatLogger.
+    Source: vLLM 0.1 scheduler.Scheduler, 0.3-0.10 engine/metrics.LoggingStatLogger, 0.8-0.33 v1/metrics/loggers.LoggingStatLogger
+    and (0.11.1 on, with --aggregate-engine-logging) AggregatedLoggingStatLogger.
     """
     found = _STATS.search(text)
     if not found:
         return None
-    index, _, prompt, generation, running, swapped, waiting, deferred, preemptions, usage, hit = found.groups()
+    index, engines, prompt, generation, running, swapped, waiting, deferred, preemptions, usage, hit = found.groups()
     try:
         return StatsLine(
             at,
@@ -48,6 +49,7 @@ def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
             int(swapped) if swapped else None,
             int(preemptions) if preemptions else None,
             float(hit) / 100.0 if hit else None,
+            max(1, int(engines or 1)),
         )
     except ValueError:  # "1.2.3 tokens/s": two writers in one line
         return None

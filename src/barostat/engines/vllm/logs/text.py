@@ -19,13 +19,18 @@ _COMPOSE = re.compile(r"^[\w.-]{1,60}\s+\| ")
 _CRI = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d))(?: (stdout|stderr) ([FP]))? ?")
 _ENGINE_STAMP = re.compile(
     r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) (?:(\d\d)-(\d\d) )?(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?\]? ?"
-    r"(?:\[?[\w./<>-]+\.(?:py|rs):\d+\] ?)?"
+    r"(?:\[?([\w./<>-]+\.(?:py|rs)):\d+\] ?)?"
 )
 _PROCESS = re.compile(r"\(([A-Za-z_][\w-]*)(?: (?:rank=\d+ )?pid=\d+)(?:, ?ip=[\d.:a-f]+)?(?: rank=\d+)?\) ?")
 _PROCESSES = re.compile(r"^(?:" + _PROCESS.pattern + r")+")
 _RANK = re.compile(r"^\[rank\d+\]:\s?")
 _TORCH = re.compile(r"^\[([IWEF])(\d{1,2})(\d\d) (\d\d):(\d\d):(\d\d)(?:\.\d+)? [^\]]*\] ?")
 _DATED = re.compile(r"^\[?(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,]\d+)?\]?:?\s?")
+_SYSLOG = re.compile(r"^([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (?=\S)")
+_UNIT = re.compile(r"^[\w.-]{1,80} [\w.@:/-]{1,80}\[\d{1,9}\]: ")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+# `%(asctime)s - %(name)s - %(levelname)s - `: without a name it is somebody's who only passes the line on, whatever it says
+_PASSED_ON = re.compile(r"^- (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[\w+\] )?")
 _LEVEL = re.compile(r"^(?:\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?\b[:|\s-]*)")
 _ENGINE_INDEX = re.compile(r"(?:EngineCore|Engine|_)_?DP(\d+)|EngineCore_(\d+)")
 
@@ -41,7 +46,8 @@ _PROMPT = re.compile(r"(?i)(['\"]?\b(?:prompt|messages|content|prompt_token_ids|
 class Line(NamedTuple):
     """One line in the engine's own words.
 
-    `level` is empty for a bare line; `engine` is the data-parallel index in its process prefix, or empty.
+    `level` is empty for a bare line; `engine` is the data-parallel index in its process prefix, or empty; `file` the one that its stamp
+    names, or empty.
     """
 
     text: str
@@ -49,13 +55,14 @@ class Line(NamedTuple):
     engine: str
     process: str
     stamp: Stamp | None
+    file: str = ""
 
 
 def unwrap(raw: str) -> list[Line]:
     """The lines inside one raw line: more than one where a JSON record carries a traceback.
 
-    Undone: colours, `kubectl --prefix` and `--timestamps`, CRI, Docker's json-file, JSON formatters, process prefixes, torch's and ray's
-    stamps.
+    Undone: colours, `kubectl --prefix` and `--timestamps`, CRI, Docker's json-file, JSON formatters, journald's and logging's prefixes,
+    process prefixes, torch's and ray's stamps.
     Errors: none; what cannot be decoded stays as it is.
     """
     stamp: Stamp | None = None
@@ -66,7 +73,7 @@ def unwrap(raw: str) -> list[Line]:
         if found := _CRI.match(text):
             at = instant(found[1])
             stamp = Stamp(WRAPPER, at) if at is not None else stamp
-            text = text[found.end() :]
+            text = _UNIT.sub("", text[found.end() :])
         if text[:1] != "{":
             break
         inner = _record(text)
@@ -75,6 +82,10 @@ def unwrap(raw: str) -> list[Line]:
         text, found_level, found_stamp = inner
         level = found_level or level
         stamp = stamp or found_stamp
+    if (found := _SYSLOG.match(text)) and found[1] in _MONTHS and (unit := _UNIT.match(text[found.end() :])):
+        day, hour, minute, second = (int(part) for part in found.groups()[1:])
+        stamp = stamp or local_stamp(_MONTHS.index(found[1]) + 1, day, hour, minute, second, OTHER)
+        text = text[found.end() + unit.end() :]
     if "\n" in text:
         return [_own_words(part, level, stamp) for part in text.split("\n") if part.strip()]
     return [_own_words(text, level, stamp)]
@@ -150,10 +161,9 @@ def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
                 stamp = local_stamp(int(month), int(day), int(hour), int(minute), int(second) + fraction)
             else:
                 stamp = Stamp(2, int(hour) * 3600.0 + int(minute) * 60.0 + int(second) + fraction, day_known=False)
-        return Line(text[found.end() :], found[1], engine_index(process), process, stamp)
-    if text[:1] == "(" and (found := _PROCESSES.match(text)):
-        process = " ".join(part[1] for part in _PROCESS.finditer(found[0]))
-        text = text[found.end() :]
+        return Line(text[found.end() :], found[1], engine_index(process), process, stamp, found[8] or "")
+    if text[:1] == "(":
+        process, text = _behind_process(text)
     elif text[:1].islower() and (found := _COMPOSE.match(text)):
         return _own_words(text[found.end() :], level, stamp)
     if text[:5] == "[rank":
@@ -165,10 +175,22 @@ def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
     elif found := _DATED.match(text):
         stamp = stamp or _other_stamp(found)
         text = text[found.end() :]
+        if text[:2] == "- " and (found := _PASSED_ON.match(text)):
+            level = found[2] if found[1] else level
+            text = text[found.end() :]
+            named, text = _behind_process(text)
+            process = named or process
     if found := _LEVEL.match(text):
         level = "WARNING" if found[1] == "WARN" else found[1]
         text = text[found.end() :]
     return Line(text, level, engine_index(process), process, stamp)
+
+
+def _behind_process(text: str) -> tuple[str, str]:
+    """The process that the text's prefix names, empty where there is none, and what stands behind it."""
+    if (found := _PROCESSES.match(text)) is None:
+        return "", text
+    return " ".join(part[1] for part in _PROCESS.finditer(found[0])), text[found.end() :]
 
 
 def _other_stamp(found: re.Match[str]) -> Stamp | None:

@@ -77,6 +77,9 @@ class StatisticsLine:
         return "Engine 000: " + ", ".join(parts)
 
 
+_OUTSIDE_TORCH_GIB = 0.5
+
+
 @dataclass(frozen=True, slots=True)
 class StartFacts:
     """What a start tells of the engine. `arguments`: those that differ from vLLM's defaults. `gib`: memory for the cache, where known."""
@@ -170,6 +173,17 @@ def too_long(facts: StartFacts, needed_gib: float, available_gib: float, longest
 def no_memory() -> str:
     """Why the engine refuses to start: nothing is left for the pool."""
     return "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."
+
+
+def out_of_memory(tried_gib: float, total_gib: float, free_gib: float, idle_gib: float = 0.0, *, amd: bool = False) -> str:
+    """PyTorch's words for an allocation that the card has no room for. `idle_gib`: reserved by PyTorch, and not used."""
+    used_gib = max(0.0, total_gib - free_gib)
+    return (
+        f"torch.OutOfMemoryError: {'HIP' if amd else 'CUDA'} out of memory. Tried to allocate {tried_gib:.2f} GiB. GPU 0 has a total "
+        f"capacity of {total_gib:.2f} GiB of which {free_gib * 1024:.2f} MiB is free. Including non-PyTorch memory, this process has "
+        f"{used_gib:.2f} GiB memory in use. Of the allocated memory {max(0.0, used_gib - idle_gib - _OUTSIDE_TORCH_GIB):.2f} GiB is "
+        f"allocated by PyTorch, and {idle_gib:.2f} GiB is reserved by PyTorch but unallocated."
+    )
 
 
 def traceback(frames: Sequence[tuple[str, str]], error: str) -> str:

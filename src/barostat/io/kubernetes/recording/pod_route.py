@@ -35,6 +35,8 @@ class PodRoute:
     _chosen: Endpoint | None = None
     _forward: bool = False
     _first: Answer | None = None
+    _is_engine: bool = False
+    """The place chosen has shown metrics of vLLM, or is the only one there is; else the engine may open its port yet (it loads)."""
     _tried_forward: bool = False
     _settling: asyncio.Task[Failure | None] | None = None
 
@@ -54,7 +56,9 @@ class PodRoute:
 
     async def ask(self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES) -> Answer | Failure:
         """The engine's answer. A failure of the kind `between` says nothing of the engine: the API server failed, or forbids it."""
-        if self._chosen is None:  # all who ask before it is known where wait for the same search
+        if self._chosen is None or (
+            path == "/metrics" and not self._is_engine and self._first is None
+        ):  # all who ask before it is known where wait for the same search
             if self._settling is None or self._settling.done():
                 self._settling = asyncio.create_task(self._settle(within_s))
             failure = await asyncio.shield(self._settling)
@@ -77,8 +81,8 @@ class PodRoute:
         for endpoint in self.candidates[:MOST_ENDPOINTS]:
             found = await self._by_proxy(endpoint, "/metrics", _left(deadline), None, MAX_BODY_BYTES)
             if isinstance(found, Answer):
-                if found.status == 200 and b"vllm:" in found.body:
-                    self._chosen, self._first = endpoint, found
+                if _of_engine(found):
+                    self._choose(endpoint, found)
                     return None
                 answered = answered or (endpoint, found)
                 continue
@@ -89,21 +93,31 @@ class PodRoute:
                 break
             failures.append(found)
         if answered is not None:
-            self._chosen, self._first = answered
+            self._choose(*answered)
             return None
-        if self.may_forward and (self.lacking or (failures and not self._tried_forward)):
+        if self.may_forward and (self.lacking or (failures and (self._forward or not self._tried_forward))):
             self._tried_forward = True
             for endpoint in self.candidates[:MOST_ENDPOINTS]:
                 found = await self._by_forward(endpoint, "/metrics", _left(deadline), None, MAX_BODY_BYTES)
                 if isinstance(found, Answer):
-                    self._chosen, self._first, self._forward = endpoint, found, True
-                    return None
+                    answered = (endpoint, found) if answered is None or _of_engine(found) else answered
+                    if _of_engine(found):
+                        break
+                    continue
                 if isinstance(found, RequestFailed):
                     if not failures:  # else the proxy has told already what is wrong, and no right is missed
                         closed = self._closed(found)
                     break
                 failures.append(found)
+            if answered is not None:
+                self._choose(*answered, forward=True)
+                return None
         return failures[0] if failures else closed or Failure("unreachable", "names no port to ask")
+
+    def _choose(self, endpoint: Endpoint, answer: Answer, *, forward: bool = False) -> None:
+        """The place is taken, its answer kept for whoever asked."""
+        self._chosen, self._first, self._forward = endpoint, answer, forward
+        self._is_engine = _of_engine(answer) or len(self.candidates) == 1
 
     async def _by_proxy(
         self, endpoint: Endpoint, path: str, within_s: float, post: Any, max_bytes: int
@@ -153,6 +167,10 @@ class PodRoute:
         if found.kind == "not-found":
             return Failure("unreachable", "is gone")
         return Failure("between", f"cannot be asked: {found.why}")
+
+
+def _of_engine(answer: Answer) -> bool:
+    return answer.status == 200 and b"vllm:" in answer.body
 
 
 def _left(deadline: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,14 @@ def is_workload(target: str) -> bool:
     """True for `deploy/x`, `pod/x` and their like: what is in a cluster and no address."""
     kind, slash, name = target.partition("/")
     return bool(slash) and kind.lower() in KINDS and bool(name) and "/" not in name
+
+
+def each_target(words: Sequence[str]) -> list[str]:
+    """The targets that were typed: `deployment a b` names two of a kind, as kubectl takes them."""
+    kind, *names = words or [""]
+    if not names or kind.lower() not in KINDS or any("/" in name for name in names):
+        return list(words)
+    return [f"{kind}/{name}" for name in names]
 
 
 def parsed(target: str) -> tuple[Resource, str]:

@@ -5,7 +5,7 @@ Meaning: the process is told something that it cannot do, or its pod is. Nothing
 Impact: the pod never becomes Ready, or is killed by its own probe again and again.
 
 Evidence: the argument parser's error, a refused value, a model that cannot be had, a /dev/shm that is too small, probe failures that
-end in kills, an image that cannot be pulled or does not fit the node's driver.
+end in kills, an image that cannot be pulled or does not fit the node's driver, a directory that is full or not permitted.
 
 Not evidence: an error in a log that a later start has outlived; warnings.
 
@@ -22,6 +22,7 @@ KINDS = (
     ("unknown-argument", "argument"),
     ("shm-too-small", "shm"),
     ("broken-install", "pod"),
+    ("storage-refused", "pod"),
     ("model-not-found", "model"),
     ("invalid-config", "argument"),
     ("port-in-use", "pod"),

@@ -4,26 +4,45 @@ Meaning: the API server lives, the core or a rank does not: a process that is st
 
 Impact: requests hang until their clients give up; probes on /health see nothing wrong.
 
-Evidence: requests are running and not one token was counted for a long time; the core process is stopped; a request of one token is not
-answered; a collective or an RPC to a worker timed out.
+Evidence: requests are running and not one token was counted for a long time; requests wait for a minute before an engine that runs none
+and makes no step; the core process is stopped; a request of one token is not answered; a collective or an RPC to a worker timed out.
 
 Not evidence: no tokens with no requests (idle); a long prefill (steps still move); a paused or sleeping engine. While tokens flow: a
-one-token request that waits behind the queue, or a time-out of the life before.
+one-token request that waits behind the queue, or a time-out of the life before. Requests that wait for an adapter, a grammar or a transfer,
+or behind a saturated host.
 
 Mitigation: take the replica out of rotation and restart it, controlled; keep the log and the processes' stacks. For collectives look at
 NCCL_DEBUG, peer-to-peer, /dev/shm and the fabric. A probe on token progress would have found it.
 
-Source: vLLM 0.32.0: /health asks whether the core is alive, not whether it moves; kserve issue 6259.
+Source: vLLM 0.32.0: /health asks whether the core is alive, not whether it moves; kserve issue 6259; vLLM issues 39734, 45388 and 45414
+(a scheduler that admits nobody).
 """
 
 from __future__ import annotations
 
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+from barostat.symptoms._holding import holding, together
+from barostat.symptoms._queue import queue
 
 STUCK = ("core-stopped", "tokens-stalled", "probe-unanswered")
 ENDED = ("engine-died", "endpoint-silent")
 FLOWS = ("generation_tokens_per_s", "prompt_tokens_per_s")
 TIMED_OUT = ("log_collective_timeout", "log_rpc_timeout")
+
+
+OTHER_REASONS = ("deferred-waiting", "tokenizer-bound", "api-server-saturated", "cpu-throttled", "host-cpu-saturated")
+"""Symptoms that explain a queue before an engine that runs nothing."""
+STANDS_S = 60.0
+"""A scheduler takes thousands of steps in a minute: a queue that stands this long is admitted no more."""
+
+
+def _queue_stands(case: Case) -> bool:
+    """True if requests have waited for a minute before an engine that ran none, and nothing else explains it."""
+    running, waiting = case.window.fresh("running_requests"), queue(case.window)
+    if running is None or waiting is None or not case.present("queue-without-work") or case.present(*OTHER_REASONS, *ENDED):
+        return False
+    for_s = holding(together(running, waiting), lambda runs, waits: runs <= 0 and waits > 0).for_s
+    return for_s is not None and for_s >= STANDS_S
 
 
 def _tokens_flow(case: Case) -> bool:
@@ -50,6 +69,14 @@ def judge(case: Case) -> Judgement:
             summary=f"The engine answers and produces nothing: {case.because(stuck[0])}.",
             rests_on=(*stuck, *case.present("collective-hang", "endpoint-silent")),
             variant="collective" if collective else "no-tokens",
+        )
+    if _queue_stands(case):
+        return Claim(
+            confidence=case.confidence("queue-without-work") * 0.9,
+            severity="critical",
+            summary=f"The engine admits no request: {case.because('queue-without-work')}.",
+            rests_on=("queue-without-work", *case.present("collective-hang")),
+            variant="collective" if case.present("collective-hang") else "no-tokens",
         )
     if case.present("collective-hang"):
         return Claim(

@@ -40,20 +40,25 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what is configured; answer 0."""
     from barostat.core.errors import InputError
-    from barostat.shells.cli.configured import files, settings
+    from barostat.shells.cli.configured import files, settings, unread
     from barostat.shells.cli.main import VERBS, parser
 
     if arguments.about is not None and arguments.about not in VERBS:
         raise InputError(f"no verb is called {arguments.about!r}", "config show")
     asked = [arguments.about] if arguments.about is not None else [verb for verb in VERBS if verb not in ("help", "config")]
     found = {verb: listed for verb in asked if (listed := settings(verb, parser(verb)))}
+    vain = unread({verb: parser(verb) for verb in VERBS})
     if arguments.output == "json":
         import json
 
         values = [
             {"verb": verb, "flag": one.flag, "value": one.value, "source": one.source} for verb, listed in found.items() for one in listed
         ]
-        print(json.dumps({"files": [{"path": str(path), "found": path.is_file()} for path in files()], "settings": values}, indent=2))
+        print(
+            json.dumps(
+                {"files": [{"path": str(path), "found": path.is_file()} for path in files()], "settings": values, "unread": vain}, indent=2
+            )
+        )
         return 0
     from barostat.shells.reports.aligned import aligned
 
@@ -61,4 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{path}{'' if path.is_file() else ' (not there)'}")
     rows = [(verb, one.flag, str(one.value), one.source) for verb, listed in found.items() for one in listed]
     print("\n".join(["", *aligned([("verb", "flag", "value", "from"), *rows])]) if rows else "nothing is configured")
+    if vain:
+        print("\n".join(["", "not read:", *(f"  {one}" for one in vain)]))
     return 0

@@ -88,7 +88,7 @@ def _model(answers: list[tuple[str, CapacityAnswer | None, str]]) -> str:
 
 def _cells(rows: list[tuple[str, dict[str, Any] | None, str]], prices: dict[str, float]) -> list[tuple[str, ...]]:
     """The table as cells, the heading first; with the cost of an hour where prices are known."""
-    head = ("alternative", "GPUs", "weights GiB", "KV GiB", "tokens", "concurrency", "starts", "max seqs")
+    head = ("alternative", "GPUs", "weights GiB/GPU", "KV GiB/GPU", "tokens", "concurrency", "starts", "max seqs")
     body: list[tuple[str, ...]] = []
     for text, made, why in rows:
         if made is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from barostat.catalog.asked_cards import AskedCards, asked_cards, nearest_cards
 from barostat.catalog.cards import find_card
+from barostat.catalog.models import find_model
 from barostat.catalog.vllm_flags import FLAGS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.config import EngineConfig
@@ -23,7 +24,9 @@ from barostat.core.window import Window
 from barostat.engines.vllm.command_line import words as command_line
 from barostat.engines.vllm.command_line.config import read_value, resolve
 from barostat.engines.vllm.command_line.refused import refused_arguments
+from barostat.engines.vllm.metrics.settings import model_names
 from barostat.io.input_files.model_files import FoundModel, open_model
+from barostat.judge.evidence.recording import ReplicaRecording
 from barostat.judge.provisioning.need import parse_level
 from barostat.judge.sizing.answer import CapacityAnswer, answered
 from barostat.judge.sizing.measured_pool import declared_of, measured_of, traffic_of_window
@@ -31,7 +34,6 @@ from barostat.judge.sizing.plan import PlanRequest
 from barostat.judge.sizing.request_shape import Traffic, traffic_from_quantiles, traffic_of
 from barostat.judge.sizing.speculation import named_drafter
 from barostat.kv.architecture import Architecture
-from barostat.kv.config_json import ConfigJson
 from barostat.kv.read_architecture import read_architecture
 from barostat.shells.cli.capacity.plan_arguments import PASSED
 
@@ -57,10 +59,15 @@ def asked(arguments: argparse.Namespace) -> Asked:
     Errors: InputError for what is missing, unknown or contradictory.
     """
     line = command_line.parse(arguments.command, {}) if arguments.command else None
-    window, seen_card = _window(arguments) if arguments.source else (None, None)
+    window, replica = _window(arguments) if arguments.source else (None, None)
+    seen_card = replica.gpu if replica is not None else None
     named = arguments.model_config or arguments.model or (line.model if line is not None else None) or _model_of(window)
+    served = _served(replica) if replica is not None and named is None else None
+    if served is not None and find_model(served) is not None:
+        named = served
     if named is None:
-        raise InputError("which model? give --model NAME, --model-config FILE, or vLLM's command line after --", "plan")
+        which = f" {served!r}, as which it is served, is not in the catalogue:" if served is not None else ""
+        raise InputError(f"which model?{which} give --model NAME, --model-config FILE, or vLLM's command line after --", "plan")
     found = open_model(named)
     version, assumed = _version(arguments, window)
     is_cpu = (arguments.gpu or "").lower() == "cpu" or arguments.cpu_kvcache_space_gib is not None or "+cpu" in str(version)
@@ -95,6 +102,8 @@ def asked(arguments: argparse.Namespace) -> Asked:
         drafter=drafter,
     )
     traffic, notes = _traffic(arguments, window)
+    if named == served:
+        notes.append(f"the model is taken to be {served}, as which it is served; --model says another")
     if window is not None and request.measured is None:
         notes.append("the engine reports no pool (before 0.8, or no log of its start): reckoned instead")
     wrong = [found for found in refused_arguments(line, version) if found.sure] if line is not None else []
@@ -220,7 +229,7 @@ def _bytes(gib: float | None, name: str) -> int | None:
 
 def _weights(found: FoundModel, model: Architecture, config: EngineConfig) -> int | None:
     """The checkpoint's own size divided over the GPUs, where its files are there and all of it is divided alike."""
-    spread = (config.number("data_parallel_size") or 1) > 1 and ConfigJson(model.text, model.config, "config.json").has_experts
+    spread = (config.number("data_parallel_size") or 1) > 1 and model.fields.has_experts
     if found.weights_bytes is None or spread:
         return None
     return int(
@@ -249,8 +258,8 @@ def _traffic(arguments: argparse.Namespace, window: Window | None) -> tuple[Traf
     return (traffic_of_window(window) if window is not None else None), []
 
 
-def _window(arguments: argparse.Namespace) -> tuple[Window, str | None]:
-    """The engine behind a URL, in a cluster or of a bundle, at this instant, and its card's name where that is on record."""
+def _window(arguments: argparse.Namespace) -> tuple[Window, ReplicaRecording]:
+    """The engine behind a URL, in a cluster or of a bundle, at this instant, and what was recorded of it."""
     from barostat.judge.evidence.assemble import windows
     from barostat.shells.cli.cluster_flags import wanted
 
@@ -272,10 +281,16 @@ def _window(arguments: argparse.Namespace) -> tuple[Window, str | None]:
         found, _ = windows(recording, replica)
         for window in found.values():
             if window.config.values:
-                return window, replica.gpu
+                return window, replica
     raise InputError("tells nothing of an engine's configuration", source)
 
 
 def _model_of(window: Window | None) -> str | None:
     found = window.config.get("model") if window is not None else None
     return str(found.value) if found is not None else None
+
+
+def _served(replica: ReplicaRecording) -> str | None:
+    """The one name that the engine's metrics have for its model, which is the model's own unless somebody gave it another."""
+    names = model_names(replica.scrapes[-1].exposition) if replica.scrapes else ()
+    return names[0] if len(names) == 1 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,10 +71,18 @@ def _documents(kubernetes: Mapping[str, Any]) -> list[Document]:
     from barostat.io.manifests.yaml_tree import read_yaml
     from barostat.platform.objects import items, name_of
 
+    class Quoting(yaml.SafeDumper):
+        """Writes text that begins as a number does in quotes: `1e3` is text here, and would be read as a number again."""
+
+        def represent_text(self, text: str) -> yaml.Node:
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style="'" if re.match(r"[-+.]?\d", text) else None)
+
+    Quoting.add_representer(str, Quoting.represent_text)
     found = []
     for kind in _WORKLOADS:
         for item in items(kubernetes.get(kind)):
             one = {key: value for key, value in item.items() if key != "status"}
             file = f"{kind.removesuffix('s')}/{name_of(item)} (live)"
-            found.append(read_yaml(yaml.safe_dump({"apiVersion": "apps/v1", "kind": item.get("kind") or kind[:-1].title(), **one}), file))
+            whole = {"apiVersion": "apps/v1", "kind": item.get("kind") or kind[:-1].title(), **one}
+            found.append(read_yaml(yaml.dump(whole, Dumper=Quoting), file))
     return found

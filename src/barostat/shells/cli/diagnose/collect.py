@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags
+from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags, add_targets
 from barostat.shells.cli.durations import add_interval, parse_duration
 
 EPILOG = """\
@@ -33,7 +33,7 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("target", nargs="*", metavar="TARGET", help="http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster")
+    add_targets(parser)
     parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help="how long to look (default 30s, 5s with -A)")
     add_interval(parser)
     parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up; - or a pipe: what comes in")

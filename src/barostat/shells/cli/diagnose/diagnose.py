@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags
+from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags, add_targets
 from barostat.shells.cli.diagnose.past import add_prometheus_flags
 from barostat.shells.cli.durations import add_interval, parse_duration
 
@@ -51,12 +51,7 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "target",
-        nargs="*",
-        metavar="TARGET",
-        help="http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle or a log",
-    )
+    add_targets(parser, "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle or a log")
     parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz")
     parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help="how long to look (default 30s, 5s with -A)")
     add_interval(parser)

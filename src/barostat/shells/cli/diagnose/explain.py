@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import re
+import shutil
 from typing import Any
 
 from barostat.shells.reports.json_text import json_text
+
+_WIDTH = 120
+_SECTION = re.compile(r"[A-Z][a-z]+( [a-z]+)?:")
 
 
 def add_parser(verbs: Any) -> None:
@@ -51,8 +55,26 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output == "json":
         _print_json("RulePage", name=page.name, rule=page.kind, title=page.title, text=page.text)
         return 0
-    sys.stdout.write(f"{page.name} ({page.kind}): {page.title}\n\n{page.text}\n")
+    width = min(shutil.get_terminal_size((_WIDTH, 0)).columns, _WIDTH)
+    print(f"{page.name} ({page.kind}): {page.title}\n\n{_filled(page.text, width)}")
     return 0
+
+
+def _filled(text: str, width: int) -> str:
+    """Prose as wide as the terminal: a line goes on in the next unless that names a section, is set in, or is empty."""
+    import textwrap
+
+    paragraphs: list[str] = []
+    for line in text.splitlines():
+        apart = not line or line.startswith(" ") or _SECTION.match(line) or not paragraphs or not paragraphs[-1]
+        if apart or paragraphs[-1].startswith(" "):
+            paragraphs.append(line)
+        else:
+            paragraphs[-1] += f" {line}"
+    as_it_is = ("", " ")
+    return "\n".join(
+        one if one[:1] in as_it_is else textwrap.fill(one, width, break_long_words=False, break_on_hyphens=False) for one in paragraphs
+    )
 
 
 def _print_json(kind: str, **fields: Any) -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.io.input_files.piped import STDIN
 from barostat.shells.cli.diagnose.other_files import other_verb
 
 RECORDINGS = (".tar.gz", ".tgz", ".tar", ".log", ".txt")
@@ -19,7 +20,7 @@ def ends_as_recording(word: str) -> bool:
 
 
 def take_named_file(arguments: argparse.Namespace) -> None:
-    """A lone target that is a file or a folder becomes `--bundle` or, if it is a log, `--log`; all else is left as it is.
+    """A lone target that is a file or a folder becomes `--bundle` or, if it is a log or `-`, `--log`; all else is left as it is.
 
     Errors: InputError for a file that another verb reads.
     """
@@ -27,6 +28,9 @@ def take_named_file(arguments: argparse.Namespace) -> None:
     if len(given) != 1 or (arguments.bundle, arguments.log, arguments.pid, arguments.prometheus) != (None,) * 4:
         return
     word = given[0]
+    if word == STDIN:
+        arguments.target, arguments.log = [], word
+        return
     if not (ends_as_recording(word) or word.startswith((".", "/")) or _is_there(word)):
         return
     if told := other_verb(Path(word)):

@@ -24,7 +24,7 @@ def add_prometheus_flags(parser: argparse.ArgumentParser, *, selector: bool = Tr
     group.add_argument("--prometheus", metavar="URL", help="address of its HTTP API, with a prefix if it has one")
     group.add_argument("--prometheus-auth", type=Path, metavar="FILE", help="one line: user:password, or a bearer token")
     group.add_argument("--prometheus-ca", type=Path, metavar="FILE", help="authorities that its certificate is checked against")
-    group.add_argument("--prometheus-tenant", default="", metavar="ID", help="X-Scope-OrgID of Mimir or Thanos")
+    group.add_argument("--prometheus-tenant", default="", metavar="ID", help="tenant of Mimir (X-Scope-OrgID) or Thanos")
     if selector:
         group.add_argument("-l", "--selector", metavar="MATCHERS", help='which series: namespace="x",pod=~"vllm-.*"')
 

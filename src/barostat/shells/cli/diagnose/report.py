@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from barostat.shells.cli.cluster_flags import add_targets
 from barostat.shells.cli.diagnose.past import add_prometheus_flags
 from barostat.shells.cli.durations import past_span
 
@@ -38,7 +39,7 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("target", nargs="*", metavar="TARGET", help="deploy/, sts/, lws/ or pod/NAME: by the names of its pods")
+    add_targets(parser, "deploy/, sts/, lws/ or pod/NAME: by the names of its pods")
     parser.add_argument("-n", "--namespace", metavar="NS", help="only series of that namespace")
     parser.add_argument("--since", dest="since_s", type=past_span, metavar="TIME", help="review: how far back (default 30d)")
     parser.add_argument("--from", dest="from_at", metavar="TIME", help="post-mortem: its beginning, such as 02:00 or 2026-11-23T02:00Z")
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.io.prometheus.selector import matchers
 
     if arguments.prometheus is None:
-        raise InputError("is where the past is kept: give it as --prometheus http://prometheus:9090", "--prometheus")
+        raise InputError("report: where is the past kept? say --prometheus http://prometheus:9090")
     if arguments.cards_per_replica is not None and arguments.cards_per_replica <= 0:
         raise InputError("is a number above 0", "--cards-per-replica")
     chosen = matchers(arguments.selector or "", arguments.namespace or "", arguments.target)

@@ -10,7 +10,8 @@ from typing import Any
 
 from barostat.core.errors import InputError, OutsideError
 from barostat.io.prometheus.client import Prometheus
-from barostat.io.prometheus.recording import Moment, remembered
+from barostat.io.prometheus.history import PREFIXES
+from barostat.io.prometheus.recording import Moment, remembered_if_any
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.judge.history.steps import Step, step_of
 from barostat.judge.history.story import story_of
@@ -73,11 +74,8 @@ async def _steps(
         edges = [*edges[:-1], end] if end - edges[-1] < step_s / 2 and len(edges) > 1 else [*edges, end]
         for place, (left, right) in enumerate(pairwise(edges), 1):
             tell(f"{place} of {len(edges) - 1} steps judged")
-            try:
-                recording = await remembered(server, Moment(right, max(LEAST_SCRAPES * interval_s, right - left), matchers))
-            except OutsideError as error:
-                if error.retryable:
-                    raise
+            recording = await remembered_if_any(server, Moment(right, max(LEAST_SCRAPES * interval_s, right - left), matchers))
+            if isinstance(recording, str):
                 lost += right - left
                 continue
             target = target or matchers or server.access.base
@@ -98,8 +96,11 @@ async def _steps(
 async def _size(server: Prometheus, matchers: str, start: float, end: float) -> tuple[int, float]:
     """How many replicas there were at most, and the usual time between two scrapes, seconds."""
     chosen, range_s = f"{{{matchers}}}" if matchers else "", end - start
-    running = f"vllm:num_requests_running{chosen}"
-    counted = await server.over(f"count({running})", start, end, max(15.0, range_s / 200))
+    for prefix in PREFIXES:
+        running = f"{prefix}num_requests_running{chosen}"
+        counted = await server.over(f"count({running})", start, end, max(15.0, range_s / 200))
+        if counted:
+            break
     scraped = await server.at(f"max(count_over_time({running}[{range_s:.0f}s]))", end)
     scrapes = max((point.value for one in scraped for point in one.points), default=0.0)
     return max((int(point.value) for one in counted for point in one.points), default=1), range_s / scrapes if scrapes else 60.0

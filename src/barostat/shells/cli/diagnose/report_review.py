@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from barostat.core.errors import OutsideError
+from barostat.core.errors import InputError, OutsideError
 from barostat.io.prometheus.client import Prometheus
 from barostat.io.prometheus.history import kept, worst_instant
-from barostat.io.prometheus.recording import Moment, remembered
+from barostat.io.prometheus.recording import Moment, remembered_if_any
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.evidence.recording import Recording
 from barostat.judge.history.review import Review, review
-from barostat.platform.objects import items
-from barostat.platform.pods import engine_container
+from barostat.platform.pods import engine_container, find_pod
 from barostat.shells.cli.diagnose.past import progress, server_of
 from barostat.shells.reports.review.capacity import Fleet, capacity_json, capacity_told
-from barostat.shells.reports.review.words import Told
+from barostat.shells.reports.review.words import Told, when
 
 WINDOW_S = 600.0
 
@@ -41,14 +42,17 @@ async def _asked(server: Prometheus, matchers: str, since_s: float, now: float, 
         found = review(await kept(server, matchers, since_s, now))
         worst_at = found.harm.worst_at
         at = (
-            await worst_instant(server, matchers, worst_at, found.kept.step_s)
+            await worst_instant(server, matchers, worst_at, found.kept.step_s, found.kept.prefix)
             if worst_at is not None
             else found.kept.line("replicas")[-1].at
         )
         try:
-            recording = await remembered(server, Moment(at, WINDOW_S, matchers))
-        except OutsideError:
-            return found, Fleet(cards_per_replica=cards)  # sums are kept (as recording rules keep them), raw samples no more
+            recording = await remembered_if_any(server, Moment(at, WINDOW_S, matchers))
+        except (OutsideError, InputError) as error:  # the sums are there: what is missing of the engines themselves is said beside them
+            recording = str(error)
+        if isinstance(recording, str):
+            told = f"nothing is told of the engines themselves at {when(at)}: {recording}"
+            return replace(found, kept=replace(found.kept, problems=(*found.kept.problems, told))), Fleet(cards_per_replica=cards)
         return found, _fleet(recording, examine(recording), worst_at is not None, at, cards)
     finally:
         await server.close()
@@ -65,17 +69,30 @@ def _fleet(recording: Recording, seen: Examination, harmful: bool, at: float, ca
         for sample in scrape.exposition.named("vllm:num_requests_running")
         if sample.labels.get("model_name")
     }
-    counted = [
-        container.gpus
-        for pod in items(recording.kubernetes.get("pods"))
-        if (container := engine_container(pod)) is not None and container.gpus
-    ]
+    ranks = {name: len(by_engine) for name, by_engine in seen.windows.items()}
     worst = max(seen.report.replicas, key=lambda one: badness(one.diagnosis)) if harmful else None
     return Fleet(
         sum(pools) / len(pools) if pools else None,
-        cards or (max(counted) if counted else None),
+        cards or _cards_of_one(recording, ranks),
         tuple(sorted({str(window.version) for window in windows if window.version is not None})),
         tuple(sorted(models)),
         worst,
         at if harmful else None,
+        max(ranks.values(), default=1),
     )
+
+
+def _cards_of_one(recording: Recording, ranks: Mapping[str, int]) -> float | None:
+    """The cards of one engine: a pod's, shared out among the data-parallel ranks in it, as each of these is counted with its own pool.
+
+    No rank has less than one: those above that run in other pods.
+    """
+    engines: dict[int, int] = {}
+    cards: dict[int, float] = {}
+    for name, several in ranks.items():
+        pod = find_pod(recording.kubernetes, name)
+        container = engine_container(pod) if pod is not None else None
+        if container is not None and container.gpus:
+            engines[id(pod)] = engines.get(id(pod), 0) + several
+            cards[id(pod)] = container.gpus
+    return max((max(1.0, cards[pod] / engines[pod]) for pod in cards), default=None)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from barostat.shells.cli.cluster_flags import add_cluster_flags
+from barostat.shells.cli.cluster_flags import add_cluster_flags, add_targets
 from barostat.shells.cli.durations import INTERVAL_S, interval, parse_duration
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("target", nargs="*", metavar="TARGET", help="http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster")
+    add_targets(parser)
     parser.add_argument(
         "--interval", dest="interval_s", type=interval, metavar="TIME", help=f"time between two looks (default {INTERVAL_S:g}s)"
     )

@@ -18,7 +18,7 @@ async def asked() -> bool:
     """
     import asyncio
 
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():  # None: closed before the program began
         print_progress("nobody is there to answer; --yes answers for this")
         return False
     print("carry this out? [y/N] ", end="", file=for_people(), flush=True)

@@ -166,6 +166,8 @@ def end_code(ended: Ended) -> int:
 
 def how_it_ended(state: State, namespace: str, *, stopped: bool) -> str:
     """A sentence on stdout."""
+    from barostat.remedy.journal import left_to_do, left_to_undo
+
     if stopped and not state.revision:
         return f"{state.plan.id}: stopped before anything was begun"
     if stopped:
@@ -174,5 +176,9 @@ def how_it_ended(state: State, namespace: str, *, stopped: bool) -> str:
     if state.superseded:
         return f"{state.plan.id}: another run goes on with it: {state.why}"
     words = {"Done": "done", "RolledBack": "taken back", "Refused": "refused", "HandedOff": "handed over to a person"}
-    left = f"; left to undo: {', '.join(type(act).__name__ for act in reversed(state.undo))}" if state.phase == "HandedOff" else ""
-    return f"{state.plan.id}: {words.get(state.phase, state.phase)}: {state.why}{left}"
+    told = f"{state.plan.id}: {words.get(state.phase, state.phase)}: {state.why}"
+    if state.phase != "HandedOff":
+        return told
+    forward, back = ", ".join(left_to_do(state)), ", ".join(left_to_undo(state))
+    left = f"every replica has proved the change already; left to do: {forward}" if forward else f"left to undo: {back}"
+    return f"{told}; {left}; tried again by: barostat incident resume {state.plan.id} -n {namespace}"

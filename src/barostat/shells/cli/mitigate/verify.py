@@ -67,6 +67,7 @@ async def hold_against(campaign: Campaign, arguments: argparse.Namespace) -> int
 
     from barostat.core.errors import InputError
     from barostat.io.kubernetes.recording.live import Options
+    from barostat.judge.mitigation.standing_change import made_else
     from barostat.remedy.history import is_open, taken_back_by
     from barostat.remedy.verify import verify
     from barostat.shells.reports.incident.plan_json import verification_json
@@ -90,6 +91,8 @@ async def hold_against(campaign: Campaign, arguments: argparse.Namespace) -> int
     campaign.name, campaign.options = plan.target.name, Options(for_s + arguments.interval_s, arguments.interval_s)
     print_progress(f"watching {plan.target} for {for_s:.0f} s, against {plan.id} ({plan.change}, {state.phase})")
     seen = await campaign.look()
+    if plan.change.kind != "revision" and (since := made_else(seen, plan)):
+        raise InputError(f"{since}, so nothing of it is in force that could be verified", plan.id)
     found = {name: verify(expectation, dict(plan.baseline), window, 0.0) for name, window in sorted(seen.windows().items())}
     outcomes = {judged.outcome for judged in found.values()}
     outcome = "worse" if "worse" in outcomes else "better" if outcomes == {"better"} else "inconclusive"

@@ -21,6 +21,9 @@ the limits again; SIGTERM drains. Metrics, probes and the limits in force are on
 """
 
 
+_ANY = frozenset({"0.0.0.0", "::", ""})
+
+
 def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
@@ -90,6 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("port", "admin_port"):
         if not 0 < getattr(arguments, name) < 65536:
             raise InputError("is no port", f"--{name.replace('_', '-')} {getattr(arguments, name)}")
+    if arguments.port == arguments.admin_port and (arguments.host == arguments.admin_host or _ANY & {arguments.host, arguments.admin_host}):
+        raise InputError("is that of --port too: one of the two would not be heard", f"--admin-port {arguments.admin_port}")
     for name in ("max_body_mib", "drain_timeout", "engine_timeout"):
         if not 0 < getattr(arguments, name) < 1e6:
             raise InputError("must be above 0", f"--{name.replace('_', '-')} {getattr(arguments, name):g}")

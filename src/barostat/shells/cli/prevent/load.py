@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from barostat.shells.cli.durations import parse_duration
+from barostat.shells.cli.durations import parse_duration, some_time
 
 EPILOG = """\
 examples:
@@ -43,8 +43,11 @@ def add_parser(verbs: Any) -> None:
     loop.add_argument("--rate", type=float, metavar="R", help="open loop at R requests per second on average, in the rhythm of the rows")
     loop.add_argument("--concurrency", type=int, metavar="C", help="closed loop: C clients, each with one request at a time")
     loop.add_argument("--scale-rate", type=float, metavar="X", help="open loop, X times as dense as the rows are")
-    how.add_argument("--for", dest="for_s", type=parse_duration, metavar="D", help="send no longer than this (60s, 5m)")
+    how.add_argument("--for", dest="for_s", type=some_time, metavar="D", help="send no longer than this (60s, 5m)")
     how.add_argument("--drain", type=parse_duration, default=60.0, metavar="D", help="for what is under way when all is sent (default 60s)")
+    how.add_argument(
+        "--silence", type=some_time, default=300.0, metavar="D", help="end the run where nothing comes for so long (default 5m)"
+    )
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the workload's random streams (default 0)")
     told = parser.add_argument_group("what is good")
     told.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
@@ -83,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"barostat: {note}", file=sys.stderr)
     print(f"barostat: {target.named}: {traffic.told}", file=sys.stderr)
     with said_on_the_way() as progress:
-        kept = carried_out(target, traffic, Bounds(arguments.for_s, arguments.drain), progress)
+        kept = carried_out(target, traffic, Bounds(arguments.for_s, arguments.drain, arguments.silence), progress)
     asked = Slo(arguments.slo_ttft or slo.ttft_s, arguments.slo_itl or slo.itl_s)
     found = figures(kept, asked)
     if arguments.output == "json":

@@ -24,7 +24,7 @@ def rendered(rules: Rules, among: Sequence[Alert], form: str, workload: str) -> 
     return head + left + _yaml(_document(rules, form, workload))
 
 
-_HOW_TO_INHIBIT = "# Into alertmanager.yml: within a workload the cause pages, and its consequences do not.\n"
+_HOW_TO_INHIBIT = "# Into alertmanager.yml: within a workload of a cluster the cause pages, and its consequences do not.\n"
 
 
 def _document(rules: Rules, form: str, workload: str) -> Mapping[str, Any]:

@@ -37,7 +37,7 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_workload_arguments(parser)
+    add_workload_arguments(parser, may_be_live=True)
     add_rate_argument(parser)
     add_seen_arguments(parser, source=False)
     add_engine_arguments(parser)
@@ -54,14 +54,15 @@ def add_parser(verbs: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def add_workload_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add what is run, and how long a step takes."""
-    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(required=required)
+def add_workload_arguments(parser: argparse.ArgumentParser, *, may_be_live: bool = False) -> None:
+    """Add what is run, and how long a step takes. `may_be_live`: --workload names an engine too; else the verb has an option for that."""
+    what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(required=may_be_live)
     what.add_argument("--trace", type=Path, metavar="FILE", help="rows of ours (JSONL, CSV) or a published trace; gzipped or not")
     what.add_argument(
         "--workload",
         metavar="SPEC",
-        help="made here: poisson, bursty, long-prompts, sessions or closed, then :name=number,...; or live: and what --from takes",
+        help="made here: poisson, bursty, long-prompts, sessions or closed, then :name=number,..."
+        + ("; or live: and what --from takes" if may_be_live else ""),
     )
     add_pace_arguments(parser)
 

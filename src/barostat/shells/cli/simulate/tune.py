@@ -64,7 +64,7 @@ def add_parser(verbs: Any) -> None:
         "--duration", type=parse_duration, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)"
     )
     add_seen_arguments(parser)
-    add_workload_arguments(parser, required=False)
+    add_workload_arguments(parser)
     add_engine_arguments(parser)
     parser.add_argument("-o", "--output", choices=("table", "json", "args", "md", "html"), default="table")
     parser.set_defaults(run=run)
@@ -78,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.judge.experiments.tuning_proof import most_runs, prove
     from barostat.judge.experiments.tuning_space import space_of, usual
     from barostat.shells.cli.simulate.situation import situation
+    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_live
     from barostat.shells.reports.tuning.tuned import Tuned, beside_args, tune_args, tune_json, tune_markdown, tune_table
     from barostat.twin.summary import Slo
 
@@ -89,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"{arguments.max_refused:g} is no share; 0 to 1 was expected", "--max-refused")
     if not 10 <= arguments.budget <= 100_000 or (arguments.cores is not None and not 1 <= arguments.cores <= 1024):
         raise InputError("--budget must be 10 to 100000, --cores 1 to 1024", "tune")
+    refuse_live(arguments)
+    refuse_idle(arguments, arguments.source, "--from")
     now = situation(arguments, Slo(arguments.slo_ttft_p99, arguments.slo_itl_p99, arguments.max_refused), whole_trace=False)
     if now.slo.ttft_s is None and now.slo.itl_s is None:
         raise InputError("say what good means: --slo-ttft-p99 S, --slo-itl-p99 S, or --limits FILE with a service level", "tune")

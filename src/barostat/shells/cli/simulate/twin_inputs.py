@@ -20,7 +20,7 @@ from barostat.core.whole_number import whole_number
 from barostat.engines.vllm.command_line.config import resolve
 from barostat.engines.vllm.command_line.refused import refused_arguments
 from barostat.engines.vllm.command_line.words import CommandLine, parse
-from barostat.engines.vllm.logs.writer import StartFacts, line, no_memory, start_lines, too_long, traceback
+from barostat.engines.vllm.logs.writer import StartFacts, line, no_memory, out_of_memory, start_lines, too_long, traceback
 from barostat.judge.sizing.plan import CapacityPlan, Measured, plan
 from barostat.judge.sizing.planned_twin import pace_of_plan, settings_of_plan
 from barostat.shells.cli.capacity import plan_arguments, plan_inputs
@@ -124,7 +124,7 @@ def _serving(arguments: argparse.Namespace, given: CommandLine, version: EngineV
         api_key=given.text("api_key") or "",
         track_load=given.text("enable_server_load_tracking") == "true",
         access_log=not (arguments.disable_uvicorn_access_log or given.text("disable_uvicorn_access_log") == "true"),
-        refused=_too_small(settings, start, made),
+        refused=_not_started(settings, start, made),
     ), notes
 
 
@@ -276,8 +276,10 @@ def _labels(
     return cache_labels(version, known)
 
 
-def _too_small(settings: Settings, start: StartFacts, made: CapacityPlan | None) -> str:
+def _not_started(settings: Settings, start: StartFacts, made: CapacityPlan | None) -> str:
     """Why the engine would not start with that pool; empty where it would."""
+    if made is not None and made.beyond.value > 0 and made.total is not None:
+        return _no_room(made, made.total.value)
     if made is not None and not made.pool.fits:
         pool = made.pool
         if pool.available_bytes <= 0:
@@ -290,6 +292,15 @@ def _too_small(settings: Settings, start: StartFacts, made: CapacityPlan | None)
             start, settings.needed_blocks(settings.max_model_len) * gib_of_block, settings.usable_blocks * gib_of_block, longest
         )
     return ""
+
+
+def _no_room(made: CapacityPlan, total_bytes: float) -> str:
+    """The end of an engine whose pool is set by a flag and larger than what the card has left: it is allocated layer by layer."""
+    pool_bytes = made.pool.blocks * made.layout.block_bytes
+    each = pool_bytes / max(1, len(made.request.model.layers) // made.flags.pp)
+    room = max(0.0, pool_bytes - made.beyond.value)
+    card = made.request.card
+    return out_of_memory(each / GIB, total_bytes / GIB, room % each / GIB, amd=card is not None and card.vendor == "AMD")
 
 
 def _refused_by_parser(given: CommandLine, command: Sequence[str], version: EngineVersion) -> Unstartable | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from barostat.core.errors import InputError
 from barostat.shells.cli.durations import INTERVAL_S
+from barostat.shells.cli.simulate.from_engine_arguments import LIVE
 
 # Of a running engine that is looked at: the argument, its flag, and what it is where nobody gave it.
 _LOOK = (("for_s", "--for", 30.0), ("interval_s", "--interval", INTERVAL_S))
@@ -87,6 +88,16 @@ def _refuse_given(arguments: argparse.Namespace, options: Iterable[tuple[str, st
             raise InputError(why, flag)
 
 
+def refuse_live(arguments: argparse.Namespace) -> None:
+    """Nothing, where --workload names no engine: what tries changes has an option of its own for that.
+
+    Errors: InputError.
+    """
+    workload = arguments.workload or ""
+    if workload.startswith(LIVE):
+        raise InputError(f"is simulate's; here say --from {workload.removeprefix(LIVE)}", f"--workload {workload}")
+
+
 def _is_file(source: str) -> bool:
     return "://" not in source and Path(source).exists()
 
@@ -103,7 +114,7 @@ def refuse_overwriting(arguments: argparse.Namespace) -> None:
         ("--model-config", arguments.model_config),
         ("--log", arguments.log),
         ("--latency", latency.removeprefix("from=") if latency.startswith("from=") else None),
-        ("--workload", workload.removeprefix("live:") if workload.startswith("live:") else None),
+        ("--workload", workload.removeprefix(LIVE) if workload.startswith(LIVE) else None),
     )
     taken = [(flag, Path(path)) for flag, path in read if path is not None]
     for flag, path in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):

@@ -50,7 +50,7 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_seen_arguments(parser)
-    add_workload_arguments(parser, required=False)
+    add_workload_arguments(parser)
     add_rate_argument(parser)
     add_engine_arguments(parser)
     parser.add_argument(
@@ -191,9 +191,10 @@ def _check(arguments: argparse.Namespace) -> None:
     Errors: InputError naming the first that cannot, and what it needs.
     """
     from barostat.core.errors import InputError
-    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_idle_engine, refuse_no_time
+    from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_idle_engine, refuse_live, refuse_no_time
     from barostat.shells.cli.simulate.what_if_candidates import with_changes
 
+    refuse_live(arguments)
     refuse_idle(arguments, arguments.source, "--from")
     refuse_no_time(arguments)
     if arguments.runs is not None and (arguments.source is None or arguments.trace is not None):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import copy
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from barostat.catalog.vllm_flags import FLAGS, canonical_name
 from barostat.core.errors import InputError
 from barostat.judge.experiments.candidates import Candidate, Today, candidate
-from barostat.judge.experiments.lever_words import EDGE, FLEET, OFFLOADING, Asked, asked_in
+from barostat.judge.experiments.lever_words import EDGE, ENGINE, FLEET, OFFLOADING, Asked, asked_in
 from barostat.judge.experiments.pool_change import SIZING, Sizing
 from barostat.shells.cli.simulate.simulate import add_engine_arguments
 from barostat.shells.cli.simulate.simulate_inputs import BLOCK_TOKENS, Engine, engine_of
@@ -74,15 +75,34 @@ def _divided(arguments: argparse.Namespace, words: str) -> tuple[list[Asked], li
     planned = arguments.model_config is not None and arguments.kv_blocks is None and getattr(arguments, "source", None) is None
     own: list[Asked] = []
     besides: list[Asked] = []
-    for one in asked_in(words):
+    for asked in asked_in(words):
+        one = asked._replace(name=_known(asked.name, words))
         off = one.value is None and one.name not in SIZING
         beside = one.name in _BESIDES or off or (one.name in SIZING and not planned) or _is_of_the_host(one.name)
         (besides if beside else own).append(one)
     return own, besides
 
 
+def _known(name: str, words: str) -> str:
+    """The setting's whole name, where it is the beginning of one, as vLLM reads it.
+
+    Errors: InputError for what nothing is called, with what is called so nearly.
+    """
+    if name in _BESIDES or name in SIZING or f"--{name}" in _engine_options():
+        return name
+    if (whole := canonical_name(f"--{name}")) in FLAGS:
+        return whole.replace("_", "-")
+    close = get_close_matches(name, (*ENGINE, *SIZING, *_BESIDES), n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else "barostat what-if --help says which there are"
+    raise InputError(f"no setting is called {name!r}; {hint}", f"--set {words}")
+
+
 def _is_of_the_host(name: str) -> bool:
     """True for an argument of vLLM that a scheduler knows nothing of."""
+    return canonical_name(f"--{name}") in FLAGS and f"--{name}" not in _engine_options()
+
+
+def _engine_options() -> Container[str]:
     parser = argparse.ArgumentParser(add_help=False)
     add_engine_arguments(parser)
-    return canonical_name(f"--{name}") in FLAGS and f"--{name}" not in parser._option_string_actions
+    return parser._option_string_actions

@@ -10,9 +10,9 @@ def where(answer: CapacityAnswer) -> str:
     """The cards and the version that it was planned for."""
     found = answer.plan
     card = found.request.card
-    cards = "the CPU" if found.request.is_cpu else f"{found.gpus} x {card.name}" if card is not None else f"{found.gpus} x a GPU with"
-    given = "" if card is not None or found.request.is_cpu else " memory as given"
-    return f"{cards}{given}, vLLM {found.request.version}"
+    some = "1 GPU" if found.gpus == 1 else f"{found.gpus} GPUs"
+    cards = "the CPU" if found.request.is_cpu else f"{found.gpus} x {card.name}" if card is not None else f"{some} with memory as given"
+    return f"{cards}, vLLM {found.request.version}"
 
 
 def memory_parts(answer: CapacityAnswer) -> list[tuple[str, float]]:

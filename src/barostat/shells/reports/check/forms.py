@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from barostat.core.visible import visible
@@ -22,7 +23,7 @@ def render(report: CheckReport, form: str) -> str:
 
             return sarif(report)
         case "github":
-            return "".join(_annotation(one) for one in report.findings)
+            return "".join([*map(_annotation, report.findings), *map(_annotation_of_unreadable, report.unreadable)])
         case "junit":
             return _junit(report)
         case "md":
@@ -80,8 +81,21 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 def _annotation(one: Finding) -> str:
     """A workflow command. Source: GitHub, "Workflow commands for GitHub Actions" (escaping of data and properties)."""
     message = _data(one.message + (f" (fix: {one.fix})" if one.fix else ""))
-    file = _data(one.place.file).replace(":", "%3A").replace(",", "%2C")
+    file = _property(one.place.file)
     return f"::{_COMMANDS[one.severity]} file={file},line={one.place.line},col={one.place.column},title={one.rule}::{message}\n"
+
+
+def _annotation_of_unreadable(sentence: str) -> str:
+    """The same for a file that could not be read, at its place where the sentence begins with one."""
+    match = re.match(r"(?P<file>[^\n]+?):(?:(?P<line>\d+):(?P<col>\d+):)? (?P<said>.*)", sentence, re.DOTALL)
+    if match is None:
+        return f"::error title=not readable::{_data(sentence)}\n"
+    place = f",line={match['line']},col={match['col']}" if match["line"] else ""
+    return f"::error file={_property(match['file'])}{place},title=not readable::{_data(match['said'])}\n"
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _data(text: str) -> str:

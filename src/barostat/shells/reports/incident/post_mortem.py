@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from barostat.core.units import figure
 from barostat.judge.diagnosis.causes import causes
 from barostat.judge.mitigation.measurements import Look, document
+from barostat.remedy.journal import left_to_do, left_to_undo
 from barostat.remedy.record import to_json
 from barostat.remedy.state import State
 from barostat.shells.reports.incident.charts import drawings, rows
@@ -45,14 +46,15 @@ def as_markdown(state: State, looks: Sequence[Look] = (), unseen: str = "", afte
         lines += ["", "## Conditions", ""]
         lines += [f"- **{found.type}** {found.status} ({_at(found.at)}): {found.reason}" for found in state.conditions]
     lines += ["", "## Figures before", "", *(f"- `{name}` {figure(value, 4)}" for name, value in state.plan.baseline)]
-    if state.undo and state.phase != "Done":
-        lines += ["", "## Not yet taken back", "", *(f"1. {type(act).__name__}" for act in reversed(state.undo))]
+    for title, left in _left(state):
+        lines += ["", f"## {title}", "", *(f"1. {act}" for act in left)]
     return "\n".join(lines)
 
 
 def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "", after: State | None = None) -> str:
     """The post-mortem as one page that needs nothing else. `unseen`: why there are no looks; `after`: what took its change back."""
     conditions = [f"<b>{escape(found.type)}</b> {escape(found.status)}: {escape(found.reason)}" for found in state.conditions]
+    left = "".join(listing(title, [escape(act) for act in acts], "ol") for title, acts in _left(state))
     measured = f"<p>{escape(unseen)}</p>"
     if looks:
         measured = drawings(state, looks, _bands(state)) + table(rows(state, looks), (0, 2), mono=(2,))
@@ -63,7 +65,8 @@ def as_html(state: State, looks: Sequence[Look] = (), unseen: str = "", after: S
         f"{facts(_facts(state, after)[1:])}{_drawing(state)}"
         f"<h2>Measured</h2>{measured}"
         f"<h2>Timeline</h2>{table([_EVENTS, *_timeline(state)], (0, 2, 3), mono=(2,))}"
-        f"{listing('Conditions', conditions)}{footer(f'the same as data: barostat incident show {state.plan.id} -o json')}"
+        f"{listing('Conditions', conditions)}{left}"
+        f"{footer(f'the same as data: barostat incident show {state.plan.id} -o json')}"
     )
     return page(f"Barostat: incident {state.plan.id}", body)
 
@@ -84,6 +87,12 @@ def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
         found.append(("Run by", state.holder))
         found.append(("Took", duration(state.timeline[-1].at - state.timeline[0].at)))
     return [(title, text) for title, text in found if text]
+
+
+def _left(state: State) -> list[tuple[str, tuple[str, ...]]]:
+    """What a person finds undone, under its title: one of these at most has anything."""
+    found = (("Not yet taken back", left_to_undo(state)), ("Left to do", left_to_do(state)))
+    return [(title, acts) for title, acts in found if acts]
 
 
 def _at_the_gateway(state: State) -> str:

@@ -22,6 +22,7 @@ SENTENCES = {
     "fail": "these limits allow what the engine does not carry",
     "unknown": "nothing is proved: something could not be told",
 }
+NO_LATENCY = "all that these limits allow is answered; no service level is stated (spec.slo of the limits file), so no latency was judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,12 @@ class Validated:
     at: str
     proof: Proof
     interrupted: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """The verdict for a person: a level that nobody stated is not kept."""
+        unstated = self.slo.ttft_s is None and self.slo.itl_s is None
+        return NO_LATENCY if unstated and self.proof.verdict == "pass" else SENTENCES[self.proof.verdict]
 
 
 def certificate_text(found: Validated) -> str:
@@ -102,7 +109,7 @@ def validation_table(found: Validated) -> str:
     lines += aligned(_rows(proof.checks))
     if proof.knee is not None:
         lines += ["", f"knee  {knee_sentence(proof.knee)}"]
-    lines += ["", f"{WORDS[proof.verdict] if proof.verdict != 'unknown' else 'CANNOT TELL'}: {SENTENCES[proof.verdict]}"]
+    lines += ["", f"{WORDS[proof.verdict] if proof.verdict != 'unknown' else 'CANNOT TELL'}: {found.sentence}"]
     return "\n".join(lines) + "\n"
 
 

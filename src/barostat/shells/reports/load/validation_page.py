@@ -5,7 +5,7 @@ from __future__ import annotations
 from barostat.core.units import figure
 from barostat.judge.load_test.knee import Knee
 from barostat.shells.reports.load.page import latencies, over_time, tiles
-from barostat.shells.reports.load.validation import SENTENCES, WORDS, Validated, knee_sentence
+from barostat.shells.reports.load.validation import WORDS, Validated, knee_sentence
 from barostat.shells.reports.sheet.page import facts, figures, footer, heading, page, table, verdict
 from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.simulation.text import format_seconds
@@ -18,7 +18,7 @@ def validation_html(found: Validated) -> str:
     proof = found.proof
     worst = [one for one in proof.checks if one.standing in ("fail", "unknown")]
     word = WORDS[proof.verdict] if proof.verdict != "unknown" else "CANNOT TELL"
-    card = verdict(_SEVERITY[proof.verdict], word, SENTENCES[proof.verdict], "; ".join(f"{one.phase}: {one.told}" for one in worst))
+    card = verdict(_SEVERITY[proof.verdict], word, found.sentence, "; ".join(f"{one.phase}: {one.told}" for one in worst))
     rows = [("", "phase", "what", "measured"), *((WORDS[one.standing], one.phase, one.name, one.told) for one in proof.checks)]
     parts = [
         heading("validate", found.target.named, f"{found.limits_file} · {found.at}"),

@@ -32,6 +32,8 @@ class Fleet:
     models: tuple[str, ...] = ()
     worst: ReplicaReport | None = None
     worst_at: float | None = None
+    ranks: int = 1
+    """Data-parallel ranks in one pod, each of which is counted as a replica: it has a pool of its own."""
 
 
 def capacity_told(found: Review, fleet: Fleet, target: str) -> Told:
@@ -123,6 +125,8 @@ def _has(found: Review, fleet: Fleet) -> list[tuple[str, str]]:
     if fleet.models:
         known.append(("Serves", ", ".join(fleet.models)))
     known.append(("Engine", f"vLLM {', '.join(fleet.versions)}" if fleet.versions else "vLLM; its version is not told by its metrics"))
+    if fleet.ranks > 1:
+        known.append(("Ranks", f"each data-parallel rank is counted as a replica, as it has a pool of its own: {fleet.ranks} to a pod"))
     if fleet.pool_tokens is not None:
         known.append(("Pool", f"{fleet.pool_tokens:,.0f} tokens in each replica, {fleet.pool_tokens * found.replicas[2]:,.0f} in all"))
     if fleet.cards_per_replica:

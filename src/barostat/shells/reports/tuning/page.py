@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from barostat.judge.experiments.outlook import Outlook
 from barostat.judge.experiments.tuning import front
 from barostat.judge.experiments.tuning_proof import summary_of
 from barostat.shells.reports.sheet.page import figures, footer, heading, items, page, table, verdict
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
 from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.scale import duration, plain
-from barostat.shells.reports.tuning.tuned import FRONT, Tuned, front_rows, headline, mean_of, why
+from barostat.shells.reports.tuning.tuned import FRONT, Tuned, front_rows, headline, latency_of, values_of, why
 
 _DRAWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("good_per_s", "Good requests per second", plain), ("ttft_p99_s", "TTFT p99", duration), ("itl_p99_s", "ITL p99", duration),
@@ -58,8 +57,8 @@ def _figures(tuned: Tuned) -> str:
 
     def tile(field: str, name: str, words: Callable[[float], str]) -> tuple[str, str, str]:
         limit = level.get(field)
-        beside = f"{words(mean_of(today, field))} today"
-        return name, words(mean_of(then, field)), beside if limit is None else f"{beside}, at most {words(limit)}"
+        beside = f"{latency_of(today, field, words)} today"
+        return name, latency_of(then, field, words), beside if limit is None else f"{beside}, at most {words(limit)}"
 
     return figures([*(tile(*one) for one in _DRAWN), ("Held-out runs", str(len(today)), "of requests the search has not seen")])
 
@@ -70,14 +69,16 @@ def _drawings(tuned: Tuned) -> str:
     drawn = []
     for field, name, words in _DRAWN:
         rows = [
-            _candidate(summary_of(results.space.changed(point)), results.runs[point], field, point == tuned.best)
+            _candidate(summary_of(results.space.changed(point)), values, point == tuned.best)
             for point in front(results, tuned.best)[:_MOST]
+            if (values := values_of(results.runs[point], field))
         ]
+        if not rows:
+            continue
         limit = level.get(field)
         drawn.append(Ranges(name, rows, words, None if limit is None else (limit, duration(limit))))
     return side_by_side(drawn)
 
 
-def _candidate(name: str, runs: Sequence[Outlook], field: str, chosen: bool) -> Candidate:
-    values = [value for run in runs if (value := getattr(run, field)) is not None] or [0.0]
+def _candidate(name: str, values: Sequence[float], chosen: bool) -> Candidate:
     return Candidate(name, sum(values) / len(values), min(values), max(values), chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -211,11 +211,11 @@ def why(tuned: Tuned) -> list[str]:
 
 
 def _level(runs: Sequence[Outlook], kept: bool) -> str:
-    ttft, itl = (mean_of(runs, name) for name in ("ttft_p99_s", "itl_p99_s"))
+    ttft, itl = (latency_of(runs, name, format_seconds) for name in ("ttft_p99_s", "itl_p99_s"))
     refused = mean_of(runs, "refused_ratio")
     turned_away = f", {refused:.1%} refused" if refused else ""
     level = "holds" if kept else "does not hold"
-    return f"TTFT p99 {format_seconds(ttft)}, ITL p99 {format_seconds(itl)}{turned_away}: the service level {level}"
+    return f"TTFT p99 {ttft}, ITL p99 {itl}{turned_away}: the service level {level}"
 
 
 def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:
@@ -226,7 +226,7 @@ def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:
     for point in front(results, tuned.best)[:_SHOWN]:
         runs = results.runs[point]
         kept = mostly_holds(runs, tuned.slo)
-        latencies = (format_seconds(mean_of(runs, name)) for name in ("ttft_p99_s", "itl_p99_s"))
+        latencies = (latency_of(runs, name, format_seconds) for name in ("ttft_p99_s", "itl_p99_s"))
         cells = (f"{figure(mean_of(runs))}", *latencies, f"{mean_of(runs, 'refused_ratio'):.1%}")
         found.append((*cells, "yes" if kept else "no", summary_of(results.space.changed(point))))
     return found
@@ -235,8 +235,8 @@ def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:
 def _three_json(runs: Sequence[Outlook]) -> dict[str, Any]:
     return {
         "goodRequestsPerSecond": _short(mean_of(runs)),
-        "ttftP99Seconds": _short(mean_of(runs, "ttft_p99_s")),
-        "itlP99Seconds": _short(mean_of(runs, "itl_p99_s")),
+        "ttftP99Seconds": _short(mean_or_none(runs, "ttft_p99_s")),
+        "itlP99Seconds": _short(mean_or_none(runs, "itl_p99_s")),
         "preemptionsPerSecond": _short(mean_of(runs, "preempted_per_s")),
         "kvUsageRatio": _short(mean_of(runs, "kv_usage_ratio")),
         "refusedRatio": _short(mean_of(runs, "refused_ratio")),
@@ -245,9 +245,25 @@ def _three_json(runs: Sequence[Outlook]) -> dict[str, Any]:
 
 def mean_of(runs: Sequence[Outlook], name: str = "good_per_s") -> float:
     """The mean of that field over the runs that have it; 0 where none has."""
-    values = [value for run in runs if (value := getattr(run, name)) is not None]
-    return sum(values) / len(values) if values else 0.0
+    return mean_or_none(runs, name) or 0.0
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.9g}")
+def mean_or_none(runs: Sequence[Outlook], name: str) -> float | None:
+    """The mean of that field over the runs that have it; None where none has: answers of one token have no time between tokens."""
+    values = values_of(runs, name)
+    return sum(values) / len(values) if values else None
+
+
+def values_of(runs: Sequence[Outlook], name: str) -> list[float]:
+    """That field of the runs that have it."""
+    return [value for run in runs if (value := getattr(run, name)) is not None]
+
+
+def latency_of(runs: Sequence[Outlook], name: str, words: Callable[[float], str]) -> str:
+    """The mean of that field in words; `-` where no run has it."""
+    value = mean_or_none(runs, name)
+    return "-" if value is None else words(value)
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.9g}")

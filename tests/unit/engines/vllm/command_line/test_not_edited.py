@@ -13,7 +13,7 @@ from tests.support.shell_scripts import Runner, Script, Start, kept_scripts, mad
 
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.not_edited import why_not_edited
-from barostat.engines.vllm.command_line.words import script_index
+from barostat.engines.vllm.command_line.words import parse, script_index
 from barostat.engines.vllm.command_line.write_flag import changed_elements, with_variable
 
 SERVE = "vllm serve m --max-num-seqs 8"
@@ -85,9 +85,18 @@ def test_what_is_opened_and_never_closed_is_left_alone(text: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.parametrize("piece", ["--x ", "$((", "$(", '"$(', "${a:-", "<<-a\n", "{ ", "sh -c '"])
+def test_what_is_repeated_is_read_in_time_and_what_is_too_long_is_said(piece: str) -> None:
+    began = time.process_time()
+    found = parse("vllm serve m " + piece * (4_000_000 // len(piece)))
+    assert time.process_time() - began < 2.0 * slower()
+    assert found.problems
+
+
+@pytest.mark.sweep
 def test_a_long_word_takes_no_longer_than_it_is() -> None:
     began = time.process_time()
-    assert why_not_edited("vllm serve " + "a" * 200_000) == ""
+    assert why_not_edited("vllm serve " + "a" * 130_000) == ""
     assert time.process_time() - began < 2.0 * slower()
 
 
@@ -234,7 +243,9 @@ def test_a_program_in_python_is_no_shell_text() -> None:
     assert script_index(["sh", "run.sh", "-c", "8"]) is None
 
 
-@pytest.mark.parametrize("words", [["sh", "-c"], ["/bin/bash"], ["", "sh", "-x", "+e"], ["sh", "-", "-c", "-vllm"]])
+@pytest.mark.parametrize(
+    "words", [["sh", "-c"], ["/bin/bash"], ["", "sh", "-x", "+e"], ["sh", "-", "-c", "-vllm"], ["sh", "-c", "--max-num-se"]]
+)
 def test_a_shell_without_a_text_gets_no_argument(words: list[str]) -> None:
     with pytest.raises(InputError, match="no vLLM command was found"):
         changed_elements(words, "max_num_seqs", 4)

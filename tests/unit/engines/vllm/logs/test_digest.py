@@ -62,7 +62,7 @@ STATS_LINES = [
     # 0.32
     ("Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 2.0 tokens/s, Running: 3 reqs, Waiting: 4 reqs, Deferred: 1 reqs, KV fetch: 1 waiting to start, 2 in progress, 0 completed waiting, Preemptions: 3, GPU KV cache usage: 50.0%, Prefix cache hit rate: 6.0%", {"deferred": 1, "preemptions": 3, "usage_ratio": 0.5}),
     # --aggregate-engine-logging
-    ("8 Engines Aggregated: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 2.0 tokens/s, Running: 3 reqs, Waiting: 4 reqs, GPU KV cache usage: 50.0%, Prefix cache hit rate: 6.0%", {"engine": "", "running": 3}),
+    ("8 Engines Aggregated: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 2.0 tokens/s, Running: 3 reqs, Waiting: 4 reqs, GPU KV cache usage: 50.0%, Prefix cache hit rate: 6.0%", {"engine": "", "running": 3, "engines": 8}),
 ]  # fmt: skip
 
 
@@ -287,6 +287,16 @@ def test_load_signals_of_the_statistics_lines() -> None:
     assert named(made, "", "log_preemptions").last == 5
     assert named(made, "", "kv_pool_tokens").last == 10_000
     assert named(made, "", "max_model_len_tokens").last == 8192
+
+
+def test_a_line_of_all_engines_together_is_of_one_engine_in_the_mean() -> None:
+    """With --aggregate-engine-logging vLLM adds up requests and tokens over the ranks, and means the usage of their pools."""
+    line = stats("08:10:00", running=96, waiting=16, generation=800.0, usage=80.0, more=", Preemptions: 24")
+    made = digest([*START, line.replace("Engine 000: ", "8 Engines Aggregated: ")], source="x").signals(AT)
+    seen = ("running_requests", "batch_size_p95", "waiting_requests", "generation_tokens_per_s", "preemptions_in_window", "kv_used_tokens")
+    assert {name: named(made, "", name).last for name in seen} == dict(zip(seen, (12, 12, 2, 100, 3, 8_000), strict=True))
+    assert named(made, "", "data_parallel_engines").last == 8
+    assert "mean of 8 engines" in named(made, "", "running_requests").source
 
 
 def test_running_without_tokens_is_a_stall_as_long_as_it_lasts() -> None:

@@ -58,6 +58,12 @@ FAILURES = [
     ),
     ("states_exceeded", "ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (524). Each decode sequence requires one"),
     ("host_oom", "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."),
+    ("host_oom", "zsh: killed     vllm serve m"),
+    ("host_oom", "[1]+  Killed                  nohup vllm serve m > log 2>&1"),
+    ("host_oom", "[2]  - 4242 killed     vllm serve m"),
+    ("host_oom", "the process ended: signal: killed"),
+    ("host_oom", "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed."),
+    ("host_oom", "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 15.0 GiB for an array with shape (4, 4)"),
     ("host_oom", "The Python process exited with exit code 137 (SIGKILL). This may have been caused by OOM error."),
     (
         "host_oom",

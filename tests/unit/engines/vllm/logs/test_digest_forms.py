@@ -85,6 +85,9 @@ FORMS: dict[str, Callable[[str], str]] = {
     "json formatter": lambda line: json.dumps({"asctime": "11-20 08:00:00", "levelname": "", "name": "vllm", "message": line}),
     "generic json": lambda line: json.dumps({"timestamp": "2026-11-20T08:00:00Z", "msg": line}),
     "cloud prefix": lambda line: f"INFO 2026-11-20T08:00:00.096625454Z [resource.labels.containerName: vllm] {line}",
+    "journald": lambda line: f"Nov 20 08:00:00 node-1 vllm[8707]: {line}",
+    "journald short-iso": lambda line: f"2026-11-20T08:00:00+0000 node-1 vllm[8707]: {line}",
+    "passed on by a program's log": lambda line: f"2026-11-20 08:00:00,594 - INFO - [container] {line}",
     "crlf": lambda line: line + "\r\n",
     "nul": lambda line: "\0" + line,
 }  # fmt: skip

@@ -295,6 +295,28 @@ def test_the_port_that_has_the_metrics_is_found() -> None:
     assert door.base == "pod x/vllm-0:8001"
 
 
+def test_a_side_port_that_answers_while_the_engine_loads_is_not_taken_for_ever() -> None:
+    rounds = iter((0, 1, 1, 2, 2))
+
+    def handle(connection: socket.socket, request: str) -> None:
+        if "vllm-0:8000/" not in request:
+            connection.sendall(answer("side_requests_total 1\n"))
+        elif next(rounds) < 2:
+            status(503, DIAL + "connect: connection refused")(connection, request)
+        else:
+            connection.sendall(answer(METRICS))
+
+    async def ask(cluster: Cluster) -> list[tuple[str, bool]]:
+        door = PodRoute(cluster, "x", "vllm-0", "vllm-0", [Endpoint(8000), Endpoint(9090)], may_forward=False)
+        found = [await door.ask("/metrics", within_s=2.0) for _ in range(5)]
+        return [(door.base, isinstance(one, Answer) and "vllm:" in one.text) for one in found]
+
+    found, requests, _ = asked(handle, ask)
+    assert [engine for _, engine in found] == [False, False, False, True, True]
+    assert found[-1][0] == "pod x/vllm-0:8000"
+    assert sum("vllm-0:9090/" in one for one in requests) == 3  # once the engine is there, only it is asked
+
+
 def test_what_the_engine_itself_refuses_is_its_answer() -> None:
     found, _ = through(always(answer('{"error": "no"}', "503 Service Unavailable", kind="application/json")))
     assert isinstance(found, Answer)

@@ -8,7 +8,7 @@ from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
 from barostat.core.errors import InputError
 from barostat.io.kubernetes.client.cluster import Cluster
-from barostat.io.kubernetes.recording.target import KINDS, Wanted, parsed, select
+from barostat.io.kubernetes.recording.target import KINDS, Wanted, each_target, parsed, select
 from barostat.platform.objects import name_of
 from barostat.platform.workload import workload_of
 
@@ -22,6 +22,13 @@ def test_kinds_are_named_as_kubectl_takes_them() -> None:
     assert "" not in KINDS
     with pytest.raises(InputError, match="write deploy/NAME"):
         parsed("job/x")
+
+
+def test_targets_of_one_kind_may_stand_behind_it_as_kubectl_takes_them() -> None:
+    assert each_target(["deployment", "a", "b"]) == ["deployment/a", "deployment/b"]
+    assert each_target(["pod/a", "pod/b"]) == ["pod/a", "pod/b"]
+    for other in ([], ["deploy"], ["deploy", "pod/a"], ["http://a:8000", "http://b:8000"], ["deploy", "http://a"]):
+        assert each_target(other) == other
 
 
 def _pod(kube: LittleKubernetes, name: str, place: str, answers: bool) -> None:

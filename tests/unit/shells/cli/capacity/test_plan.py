@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from barostat.io.input_files.limits_file import parse
 from barostat.shells.cli.main import main
+
+HEALTHY = Path(__file__).parents[4] / "data/bundles/healthy-busy/metrics/replica-0"
 
 
 @pytest.mark.parametrize(
@@ -158,3 +161,17 @@ def test_a_service_level_goes_into_the_limits_and_nowhere_else(capsys: pytest.Ca
     assert "slo.ttftP99Seconds" in limits.because
     assert main(command) == 2
     assert "-o limits" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("served", ["Qwen/Qwen3-8B", "chat"])
+def test_the_model_of_a_running_engine_is_the_one_it_is_served_as(served: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = sorted(HEALTHY.glob("*.prom"))[-1].read_text().replace('model_name="tiny"', f'model_name="{served}"')
+    (tmp_path / "page.prom").write_text(page)
+    asked = ["plan", "--from", str(tmp_path / "page.prom"), "--max-model-len", "4096", "-o", "json"]
+    known = served != "chat"
+    assert main(asked) == (0 if known else 2)
+    said = capsys.readouterr()
+    assert ("the model is taken to be Qwen/Qwen3-8B" in said.err) is known
+    assert ("which model? 'chat', as which it is served" in said.err) is not known
+    assert main([*asked, "--model", "Qwen/Qwen3-8B"]) == 0
+    assert "taken to be" not in capsys.readouterr().err

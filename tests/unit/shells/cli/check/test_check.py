@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from barostat.judge.manifest_check.check import check
+from barostat.shells.cli.check import live
 from barostat.shells.cli.main import main
 
 BAD = """\
@@ -326,3 +328,19 @@ def test_since_reads_names_and_lines_beyond_ascii(capsys: pytest.CaptureFixture[
     Path("old.txt").write_bytes(b"gr\xf6\xdfer\n")
     found = _json(capsys, "größe.yaml", "--since", "HEAD")["findings"]
     assert [(one["rule"], one["line"]) for one in found] == [("bad-flag-value", 14), ("stats-switched-off", 15)]
+
+
+def test_a_file_that_cannot_be_read_is_annotated(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tab.yaml").write_text("a:\n\tb: 1\n")
+    assert main(["check", "tab.yaml", "-o", "github"]) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("::error file=tab.yaml,line=2,col=1,title=not readable::is no YAML: ")
+
+
+def test_what_the_cluster_holds_is_text() -> None:
+    env = [{"name": "A", "value": text} for text in ("8", "0x1", "true", "123e4567", "2024-01-01")]
+    args = ["--model", "a/b", "--revision", "1e3"]
+    container = {"name": "a", "image": "vllm/vllm-openai:v0.32.0", "args": args, "env": env}
+    workload = {"metadata": {"name": "a"}, "spec": {"template": {"spec": {"containers": [container]}}}}
+    found = check(live._documents({"deployments": {"items": [workload]}})).findings
+    assert "value-not-quoted" not in [one.rule for one in found]

@@ -235,6 +235,21 @@ def test_explain_has_a_page_for_every_name(name: str, capsys: pytest.CaptureFixt
     assert ({"(lever)": "Not when:", "(rule)": "Good:"}.get(said.split()[1].rstrip(":"), "Not evidence:")) in said
 
 
+def test_a_page_is_as_wide_as_the_terminal_and_its_examples_stay(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["explain", "unbounded-queue"]) == 0
+    narrow = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "300")
+    assert main(["explain", "unbounded-queue"]) == 0
+    wide = capsys.readouterr().out
+    assert narrow.split() == wide.split()
+    assert max(len(line) for line in wide.splitlines() if not line.startswith(" ")) <= 120
+    assert max(len(line) for line in narrow.splitlines()[1:] if not line.startswith(" ")) <= 60
+    assert [line for line in narrow.splitlines() if line.startswith(" ")] == [line for line in wide.splitlines() if line.startswith(" ")]
+
+
 def test_explain_suggests_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "kv-preemtion-thrash"]) == 2
     assert "kv-preemption-thrash" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tarfile
@@ -49,6 +50,13 @@ def test_it_is_read_as_what_it_is(
         monkeypatch.setenv("BAROSTAT_NAMESPACE", "inference")
     assert main(["diagnose", word, "--no-trials", "-o", "json"]) == 1
     assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == cause
+
+
+def test_a_dash_is_the_log_that_is_piped_in(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(REFUSED.encode())))
+    monkeypatch.setenv("BAROSTAT_NAMESPACE", "inference")
+    assert main(["diagnose", "-", "-o", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "bad-config"
 
 
 def test_a_pipe_is_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,3 +49,8 @@ def test_who_stops_asking_is_not_kept_waiting(person: int) -> None:
 def test_nobody_is_no(capsys: pytest.CaptureFixture[str]) -> None:
     assert asyncio.run(asked()) is False
     assert "--yes answers for this" in capsys.readouterr().err
+
+
+def test_an_input_that_was_closed_from_the_start_is_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert asyncio.run(asked()) is False

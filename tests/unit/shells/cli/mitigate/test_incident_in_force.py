@@ -65,6 +65,20 @@ def test_what_is_not_in_force_is_not_verified(incidents: list[tuple[str, Phase, 
     on_a_little_kubernetes(go)
 
 
+def test_what_somebody_has_changed_since_is_neither_verified_nor_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
+    async def go(found: Scene) -> None:
+        made = await campaign(found, ("a", "Done", ""))
+        before = len(found.api.writes)
+        with pytest.raises(InputError, match="--max-num-seqs is 64 now, and a left it at 16: somebody has changed it since"):
+            await hold_against(made, words("a"))
+        found.kube.home["spec"]["template"]["spec"]["containers"][0]["args"][-1] = "32"
+        assert await take_back(made, words("a")) == 5
+        assert found.api.writes[before:] == []
+
+    on_a_little_kubernetes(go)
+    assert "refused: --max-num-seqs is 32 now, and a left it at 16" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("incidents", "target", "told"),
     [

@@ -18,6 +18,10 @@ def pods(*namespaces: str) -> dict[str, Any]:
     ("target", "pod", "other"),
     [
         ("deploy/vllm", "vllm-6f9c7d5b8-x2x4z", "vllm-large-6f9c7d5b8-x2x4z"),
+        ("deploy/vllm", "vllm-6f9c7d5b8-x2x4z", "vllm-router-0"),
+        ("rs/vllm-6f9c7d5b8", "vllm-6f9c7d5b8-x2x4z", "vllm-6f9c7d5b8-0"),
+        ("lws/vllm", "vllm-0-1", "vllm-router-0"),
+        ("leaderworkerset/vllm", "vllm-0", "vllm-a"),
         ("deployment/v.1", "v.1-6f9c7d5b8-x2x4z", "vx1-6f9c7d5b8-x2x4z"),
         ("sts/vllm", "vllm-0", "vllm-router-0"),
         ("statefulset/vllm", "vllm-12", "vllm-a"),

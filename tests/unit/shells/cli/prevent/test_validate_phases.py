@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import load_tests
 
 from barostat.io.engine_http.address import address
 from barostat.judge.load_test.figures import Collected, Reading, Sent
@@ -15,6 +17,9 @@ from barostat.load.run import Bounds
 from barostat.load.target import Target
 from barostat.shells.cli.main import main
 from barostat.shells.cli.prevent import load_inputs, validate_phases
+from barostat.shells.reports.load.validation import validation_table
+from barostat.shells.reports.load.validation_page import validation_html
+from barostat.twin.summary import Slo
 
 LIMITS = """\
 apiVersion: barostat.dev/v1alpha1
@@ -119,3 +124,12 @@ def test_a_short_trace_is_sent_over_and_over_as_long_as_a_phase_is(validating: V
     for traffic in lasting[1:]:
         assert traffic.rows[-1].arrival_s == pytest.approx(20.0, rel=0.1)
     assert lasting[1].rate_per_s == pytest.approx(10.0)
+
+
+def test_a_service_level_that_nobody_stated_is_not_said_to_be_kept() -> None:
+    stated = load_tests.validation()
+    unstated = replace(stated, slo=Slo())
+    assert "PASS: the engine keeps its service level" in validation_table(stated)
+    assert "service level is stated (spec.slo" in validation_table(unstated)
+    assert "keeps its service level" not in validation_table(unstated) + validation_html(unstated)
+    assert "keeps its service level" not in validation_table(replace(load_tests.validation(good=False), slo=Slo()))

@@ -29,6 +29,21 @@ COMMAND = [
 ]  # fmt: skip
 
 
+def test_answers_of_one_token_have_no_time_between_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing was measured, which is not 0."""
+    command = [word.replace("output=80", "output=1,spread=0") for word in COMMAND]
+    assert main([*command, "-o", "json"]) == 0
+    best = json.loads(capsys.readouterr().out)["front"][0]
+    assert best["itlP99Seconds"] is None
+    assert best["ttftP99Seconds"] > 0
+    assert main(command) == 0
+    assert "ITL p99 -" in capsys.readouterr().out
+    assert main([*command, "-o", "html"]) == 0
+    drawn = capsys.readouterr().out.partition("The best, and settings that no other beats")[2].partition("<table")[0]
+    assert "TTFT p99" in drawn
+    assert "ITL p99" not in drawn
+
+
 @pytest.mark.sweep
 def test_the_answer_is_the_same_on_any_number_of_cores(capsys: pytest.CaptureFixture[str]) -> None:
     answers = []
@@ -165,6 +180,8 @@ def test_a_service_level_that_nothing_holds_is_said(capsys: pytest.CaptureFixtur
         (["--lever", "watermark", "--engine-version", "0.12.0"], "it came with 0.24.0"),
         (["--budget", "1"], "--budget"),
         (["--cores", "0"], "--cores"),
+        (["--workload", "live:http://localhost:1"], "is simulate's; here say --from http://localhost:1"),
+        (["--clients", "3"], "--clients: belongs to a running engine; say which with --from"),
     ],
 )
 def test_what_cannot_be_is_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,17 @@ def test_a_card_that_the_model_does_not_fit_on_refuses_to_start_as_vllm_says_it(
     assert round(found.start.available_gib, 2) == -3.94
 
 
+@pytest.mark.parametrize(
+    ("flag", "too_much", "fits"), [("--kv-cache-memory-bytes", "60000000000", "2000000000"), ("--num-gpu-blocks-override", "9999", "999")]
+)
+def test_a_pool_that_is_set_beyond_the_card_runs_out_of_memory_as_it_is_allocated(flag: str, too_much: str, fits: str) -> None:
+    refused, starts = (
+        serving("--gpu", "L4", "--", "vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "4096", flag, value) for value in (too_much, fits)
+    )
+    assert refused.refused.startswith("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ")
+    assert not starts.refused
+
+
 @pytest.mark.parametrize("verb", [["simulate"], ["tune", "--slo-ttft-p99", "1"]])
 def test_a_simulation_of_a_model_that_does_not_fit_says_by_how_much(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*verb, "--model-config", "Qwen/Qwen3-8B", "--gpu", "T4", "--workload", "poisson:rate=1"]) == 2

@@ -85,6 +85,18 @@ def test_a_wrong_candidate_is_named(wrong: str) -> None:
         _run("--set", wrong)
 
 
+def test_a_name_that_is_nearly_one_is_told_or_taken_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match=r"no setting is called 'wattermark'; did you mean watermark\?"):
+        _run("--set", "wattermark=0.1")
+    with pytest.raises(InputError, match="no setting is called 'xyz'; barostat what-if --help"):
+        _run("--set", "xyz=1")
+    with pytest.raises(InputError, match="acts where the twin has nothing"):
+        _run("--set", "cpu-offload-gb=4")
+    assert _run("--set", "max-num-seqs=12", "--set", "max-num-seq=12", "-o", "json") == 0
+    whole, beginning = _read(capsys)[1:]  # vLLM too takes a beginning that only one has
+    assert beginning | {"name": whole["name"]} == whole
+
+
 def test_without_a_candidate_it_says_how_to_give_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run() == 0
     assert "--set NAME=VALUE" in capsys.readouterr().err
@@ -171,6 +183,7 @@ def test_a_live_workload_is_simulated(capsys: pytest.CaptureFixture[str]) -> Non
         (["--set", "tensor-parallel-size=2"], "cannot be reckoned without the model's shape (--model-config) and the card (--gpu)"),
         (["--set", "gpu=Voodoo2"], "no card of the catalogue"),
         (["--slo-ttft", "-1"], "--slo-ttft: must be above 0 seconds, not -1"),
+        (["--workload", "live:http://localhost:1"], "is simulate's; here say --from http://localhost:1"),
         (["--slo-itl", "0"], "--slo-itl: must be above 0 seconds, not 0"),
     ],
 )

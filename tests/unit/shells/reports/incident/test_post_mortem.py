@@ -11,6 +11,8 @@ from tests.support.measured_incident import AT, HOME, LOOKS, SPARE, STATE
 
 from barostat.core.signal import Point
 from barostat.judge.mitigation.measurements import Look, document
+from barostat.remedy.acts import DeletePod, PodRef, ScaleHome
+from barostat.remedy.program import program
 from barostat.remedy.record import from_json, to_json
 from barostat.remedy.state import Entry
 from barostat.shells.reports.incident.charts import QUANTITIES
@@ -83,6 +85,16 @@ def test_without_looks_it_says_so_in_a_sentence_and_draws_none() -> None:
     assert "cannot be read: seen.json: is no JSON &lt;script&gt;." in page
     assert told in text
     assert "phases over time" in page
+
+
+def test_what_is_left_to_undo_is_named_with_its_pods_and_numbers() -> None:
+    pods = (("home-0", PodRef("<vllm-a>", "u")),)
+    begun = replace(STATE, phase="HandedOff", committed=False, undo=(ScaleHome(1, 2), DeletePod("home-0")), pods=pods)
+    assert "## Not yet taken back\n\n1. DeletePod home-0 (<vllm-a>)\n1. ScaleHome 1 -> 2 replicas" in as_markdown(begun)
+    assert "<li>DeletePod home-0 (&lt;vllm-a&gt;)</li><li>ScaleHome 1 -&gt; 2 replicas</li>" in as_html(begun)
+    proved = as_markdown(replace(begun, committed=True, cursor=len(program(begun.plan)) - 1))
+    assert "Not yet taken back" not in proved
+    assert "## Left to do\n\n1. ReleaseHome" in proved
 
 
 def test_as_data_the_record_stays_what_it_is_and_has_what_was_seen_beside_it() -> None:

@@ -57,3 +57,8 @@ def test_nothing_kept_is_no_verdict() -> None:
     assert told.badge == "CANNOT TELL"
     assert as_html(told)
     assert capacity_json(review(Kept(0.0, 86_400.0, 3600.0, {})), Fleet(), "t")["need"] is None
+
+
+def test_ranks_that_are_counted_as_replicas_are_said_to_be() -> None:
+    assert "8 to a pod" in as_markdown(capacity_told(review(month()), Fleet(ranks=8), "t"))
+    assert "Ranks" not in as_markdown(capacity_told(review(month()), Fleet(), "t"))

@@ -1,0 +1,14 @@
+"""What tells one version of a file from another, so that it is read anew when it has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """The file's time, size and number, None where it is not there (a mounted one is, for a moment, not)."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,54 @@
+"""The certificate chain that the gateway serves TLS with: read anew when its files change, so that a renewed one is there in time."""
+
+from __future__ import annotations
+
+import ssl
+import sys
+from pathlib import Path
+
+from barostat.core.errors import InputError
+from barostat.gateway.file_stamp import stamp
+
+_LOOK_EVERY_S = 10.0
+
+
+class TlsChain:
+    """A chain and its key. `context`: what connections are made with; those that come after a change have the new chain."""
+
+    def __init__(self, chain: Path, key: Path) -> None:
+        """Errors: InputError where there are no two that fit."""
+        self._chain, self._key = chain, key
+        self._stamps = self._seen()
+        self._looked_at = 0.0
+        self.context = self._read()
+
+    def tick(self, now: float) -> None:
+        """The files are read if they have changed."""
+        if now - self._looked_at >= _LOOK_EVERY_S:
+            self._looked_at = now
+            if self._seen() != self._stamps:
+                self.reload()
+
+    def reload(self) -> None:
+        """The files are read; while they do not fit the chain before is served."""
+        self._stamps = self._seen()
+        try:
+            self._read()  # apart: a key that does not fit would leave the one in use without any
+            self.context.load_cert_chain(self._chain, self._key)
+        except (InputError, OSError) as error:
+            print(f"barostat gateway: {error}\nbarostat gateway: the certificate before is served on", file=sys.stderr, flush=True)
+            return
+        print(f"barostat gateway: {self._chain} is served", file=sys.stderr, flush=True)
+
+    def _read(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        try:
+            context.load_cert_chain(self._chain, self._key)
+        except (OSError, ssl.SSLError) as error:
+            raise InputError(f"no certificate and key that fit ({error.strerror or error})", str(self._chain)) from None
+        return context
+
+    def _seen(self) -> tuple[object, ...]:
+        return stamp(self._chain), stamp(self._key)

@@ -1,0 +1,99 @@
+"""A recorded thrash of the real vLLM and a small cluster around it, for tests of what is planned for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from barostat.core.diagnosis import NextStep, Report
+from barostat.core.window import Window
+from barostat.io.bundles import bundle
+from barostat.judge.diagnosis.diagnose import diagnose
+from barostat.judge.evidence.recording import Recording, ReplicaRecording
+from barostat.judge.mitigation.forecast import Forecast, best
+from barostat.judge.mitigation.planning import Planned, Wish, plan_for
+from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
+from barostat.twin.summary import Slo
+
+BUNDLES = Path(__file__).resolve().parents[1] / "data" / "bundles"
+ARGS = ["/models/tiny", "--max-model-len", "4096"]
+
+
+@cache
+def diagnosed(name: str) -> tuple[Recording, Report]:
+    """A recorded bundle and what it is diagnosed with."""
+    recording = bundle.read(BUNDLES / name)
+    return recording, diagnose(recording)
+
+
+def scene(name: str = "kv-preemption-thrash", *, gpus: str = "3", replicas: int = 2, **metadata: Any) -> TargetSnapshot:
+    """The Deployment `chat/vllm` of that recording, with its pods on one node of so many cards."""
+    recording, report = diagnosed(name)
+    labels = {"app": "vllm"}
+    container = {"name": "vllm", "args": [*ARGS], "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    template: dict[str, Any] = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    home = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "vllm", "namespace": "chat", "uid": "u-1", "generation": 1, **metadata},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+        "status": {"observedGeneration": 1, "updatedReplicas": replicas, "replicas": replicas},
+    }
+    sets = [{"metadata": {"name": "vllm-1", "uid": "r-1", "ownerReferences": [{"uid": "u-1"}]}}]
+    pods: list[dict[str, Any]] = [
+        {
+            "metadata": {"name": f"vllm-1-{index}", "uid": f"p-{index}", "ownerReferences": [{"uid": "r-1", "controller": True}]},
+            "spec": {**template["spec"], "nodeName": "n"},
+            "status": {"phase": "Running"},
+        }
+        for index in range(replicas)
+    ]
+    ends = [{"conditions": {"ready": True}, "targetRef": {"uid": pod["metadata"]["uid"]}} for pod in pods]
+    node = {
+        "metadata": {"name": "n"},
+        "status": {"allocatable": {"nvidia.com/gpu": gpus, "pods": "20"}, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    lists: dict[str, list[Any]] = {
+        "services": [{"metadata": {"name": "chat"}, "spec": {"selector": labels}}],
+        "endpointslices": [{"metadata": {"labels": {"kubernetes.io/service-name": "chat"}}, "endpoints": ends}],
+        "replicasets": sets,
+        "pods": pods,
+        ALL_PODS: pods,
+        "nodes": [node],
+        "resourcequotas": [],
+        "poddisruptionbudgets": [],
+        "horizontalpodautoscalers": [],
+        "configmaps": [],
+    }
+    return TargetSnapshot(recording.at, home, recording, report, json.loads(json.dumps(lists)), lacking=())
+
+
+def planned(seen: TargetSnapshot, **wish: Any) -> Planned:
+    """The plan for it, which there must be."""
+    limits = wish.pop("limits", None)
+    found = plan_for(seen, Wish("vllm-1", **wish), limits)
+    assert isinstance(found, Planned), found
+    return found
+
+
+@cache
+def chosen_by_the_twin() -> Planned:
+    """The plan for the thrash."""
+    return planned(scene())
+
+
+_FORECAST: dict[Any, tuple[NextStep | None, tuple[Forecast, ...]]] = {}
+
+
+def best_once(
+    steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo
+) -> tuple[NextStep | None, tuple[Forecast, ...]]:
+    """The twin's forecast of one recording (they are read once, and stay) for the same steps is made once for all tests."""
+    steps = tuple(steps)
+    asked = (steps, id(replica), window.at, slo)
+    if asked not in _FORECAST:
+        _FORECAST[asked] = best(steps, replica, window, slo)
+    return _FORECAST[asked]

@@ -1,0 +1,111 @@
+"""Which plan takes back the change of an incident, and why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.support.planning_scenes import best_once, chosen_by_the_twin, planned, scene
+
+from barostat.core.change import ConfigChange
+from barostat.core.limits import RemedyLimits
+from barostat.judge.mitigation import planning
+from barostat.judge.mitigation.facts import facts
+from barostat.judge.mitigation.planning import NoRemedy, Wish, rollback_plan
+from barostat.remedy.plan import lint
+from barostat.remedy.precheck import refusals
+
+
+@pytest.fixture(autouse=True)
+def forecast_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "best", best_once)
+
+
+def test_a_change_in_force_is_taken_back_whatever_the_cause_is() -> None:
+    done = planned(scene(), lever="max-model-len=2048").plan
+    seen = scene("healthy-busy")
+    args = seen.home["spec"]["template"]["spec"]["containers"][0]["args"]
+    args[args.index("4096")] = "2048"
+    found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=30.0))
+    assert not isinstance(found, NoRemedy)
+    assert (found.change.former, found.change.value) == ("2048", "4096")
+    assert lint(replace(found)) == ()
+    assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (["m", "--max-model-len", "3000"], "--max-model-len is 3000 now, and vllm-1 left it at 2048: somebody has changed it since"),
+        (["m"], "--max-model-len is absent now, and vllm-1 left it at 2048: somebody has changed it since"),
+        (["m", "--max-model-len", "4096"], "--max-model-len is 4096 now, and vllm-1 left it at 2048"),
+    ],
+)
+def test_what_somebody_made_of_it_since_is_not_taken_back(args: list[str], why: str) -> None:
+    done = planned(scene(), lever="max-model-len=2048").plan
+    seen = scene("healthy-busy")
+    seen.template["spec"]["containers"][0]["args"] = args
+    found = rollback_plan(seen, done, Wish("vllm-2"))
+    assert isinstance(found, NoRemedy)
+    assert why in found.why
+
+
+def test_a_plan_waits_as_long_as_the_target_lets_its_pods_start_and_end() -> None:
+    seen = scene()
+    seen.home["spec"]["progressDeadlineSeconds"] = 1800
+    seen.template["spec"]["terminationGracePeriodSeconds"] = 600
+    done = planned(seen, lever="max-model-len=2048").plan
+    assert (done.bounds.ready_s, done.bounds.end_s) == (1800.0, 600.0)
+    seen.template["spec"]["containers"][0]["args"] = ["/models/tiny", "--max-model-len", "2048"]
+    found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=30.0))
+    assert not isinstance(found, NoRemedy)
+    assert (found.bounds.ready_s, found.bounds.end_s) == (1800.0, 600.0)
+
+
+def test_a_change_of_the_pod_is_taken_back_too_and_without_load_it_only_has_to_answer() -> None:
+    done = replace(chosen_by_the_twin().plan, change=ConfigChange("pod-spec", "memory", "2Gi (request 1Gi)", "4Gi"))
+    seen = scene("healthy-idle")
+    seen.home["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "4Gi"}, "requests": {"memory": "4Gi"}}
+    seen.lists["nodes"][0]["status"]["allocatable"]["memory"] = "64Gi"
+    found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=60.0))
+    assert not isinstance(found, NoRemedy)
+    assert found.change.value == "2Gi (request 1Gi)"
+    assert (found.expectation.load_signals, dict(found.baseline)) == (("replicas_wanted",), {"replicas_wanted": 2.0})
+    assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "taken_back"),
+    [
+        ({"value": "4"}, True),
+        ({"value": ""}, True),
+        ({"value": "a" * 119}, True),
+        ({"value": "a" * 121}, False),
+        ({"valueFrom": {"configMapKeyRef": {"name": "chat", "key": "space"}}}, False),
+    ],
+)
+def test_a_variable_is_taken_back_only_to_what_it_was(entry: dict[str, Any], taken_back: bool) -> None:
+    """What a person is shown of it would else be written as its value."""
+    seen = scene()
+    container = seen.home["spec"]["template"]["spec"]["containers"][0]
+    container["env"] = [{"name": "VLLM_CPU_KVCACHE_SPACE", **entry}]
+    done = planned(seen, lever="VLLM_CPU_KVCACHE_SPACE=8").plan
+    container["env"] = [{"name": "VLLM_CPU_KVCACHE_SPACE", "value": "8"}]
+    found = rollback_plan(seen, done, Wish("vllm-2"))
+    if taken_back:
+        assert not isinstance(found, NoRemedy), found
+        assert found.change.value == entry["value"]
+    else:
+        assert isinstance(found, NoRemedy)
+        assert "what VLLM_CPU_KVCACHE_SPACE was before is not in the record" in found.why
+
+
+def test_limits_are_taken_back_where_they_were_written() -> None:
+    done = planned(scene(), lever="edge-output-cap=300").plan
+    assert done.strategy == "edge-only"
+    found = rollback_plan(scene("healthy-busy"), done, Wish("vllm-2", sustained_s=30.0))
+    assert not isinstance(found, NoRemedy), found
+    assert (found.strategy, found.change.former, found.change.value) == ("edge-only", "300", None)
+    assert lint(found) == ()
+    assert refusals(facts(scene("healthy-busy"), found, (), RemedyLimits()), found) == ()

@@ -1,0 +1,20 @@
+"""What is told before the gateway starts: arguments that cannot be meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from barostat.shells.cli.main import main
+
+
+@pytest.mark.parametrize("hosts", [(), ("--host", "0.0.0.0"), ("--host", "::", "--admin-host", "10.0.0.1")])
+def test_two_ports_are_two(hosts: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["gateway", "--limits", "limits.yaml", "--upstream", "http://a:8000", "--port", "9000", "--admin-port", "9000", *hosts]
+    assert main(arguments) == 2
+    assert "--admin-port 9000: is that of --port too" in capsys.readouterr().err
+
+
+def test_one_port_on_two_addresses(capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = ["--host", "10.0.0.1", "--port", "9000", "--admin-port", "9000"]
+    assert main(["gateway", "--limits", "no-such-file.yaml", "--upstream", "http://a:8000", *hosts]) == 2
+    assert "no-such-file.yaml: No such file" in capsys.readouterr().err
