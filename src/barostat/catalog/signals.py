@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from barostat.catalog.looks import SAMPLED_S
 from barostat.core.signal import Point, Signal
 
-SAMPLED_S = 90.0
-"""Age limit of what is sampled every few seconds: three scrapes at the slowest usual interval."""
 STATUS_S = 900.0
 """Age limit of what a system keeps as its current status (a pod's phase, a process on a card)."""
 HISTORY_S = 7200.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from barostat.catalog.looks import GAP_S
 from barostat.core.verdict import Evidence
 from barostat.core.window import Window
 from barostat.symptoms._holding import ENOUGH_READINGS, RECENT_S, holding, recent_mean, together
@@ -17,8 +18,6 @@ FULL_BEFORE_RATIO = 0.9
 """Only a pool this full throws requests out."""
 LARGE_PART = 0.5
 """So large a part of what ran, back in the queue from one reading to the next, cannot be requests that end while others arrive."""
-GAP_S = 60.0
-"""Two readings further apart than this say nothing about what happened between them."""
 
 
 @dataclass(frozen=True, slots=True)

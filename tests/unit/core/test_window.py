@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barostat.catalog.signals import SAMPLED_S, signal
+from barostat.catalog.looks import SAMPLED_S
+from barostat.catalog.signals import signal
 from barostat.core.signal import Fresh, Missing, Signal, Stale
 from barostat.core.window import CLOCK_SKEW_S, Window
 

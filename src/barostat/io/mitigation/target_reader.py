@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from barostat.catalog.looks import INTERVAL_S
 from barostat.io.clock import Clock
 from barostat.io.kubernetes.client.cluster import TRY_S, WRITE_S, Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
@@ -47,7 +48,7 @@ class ActTiming:
     fresh_s: float = 5.0
     routed_s: float = 5.0
     settle_s: float = 10.0
-    interval_s: float = 5.0
+    interval_s: float = INTERVAL_S
     patience_s: float = 60.0
     stray_s: float = TRY_S + 5.0 + WRITE_S + 2.0
 

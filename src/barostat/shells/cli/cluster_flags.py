@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from barostat.catalog.looks import FLEET_FOR_S, FOR_S
+
 if TYPE_CHECKING:
     from barostat.io.kubernetes.recording.target import Wanted
 
-FLEET_FOR_S = 5.0
-"""How long many pods are looked at unless told otherwise: two scrapes, and an answer while one waits for it."""
-FOR_S = 30.0
+FOR_HELP = f"how long to look (default {FOR_S:g}s, {FLEET_FOR_S:g}s with -A)"
 
 
 def add_targets(parser: argparse.ArgumentParser, what: str = "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster") -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 
+from barostat.catalog.looks import INTERVAL_S
+
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "": 1.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|)")
 LONGEST_S = 7 * 86_400.0
 LONGEST_PAST_S = 400 * 86_400.0
 SHORTEST_INTERVAL_S = 0.1
-INTERVAL_S = 5.0
-"""Between two looks at an engine, where nobody says otherwise."""
 
 
 def parse_duration(text: str, longest_s: float = LONGEST_S) -> float:

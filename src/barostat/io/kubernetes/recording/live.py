@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from barostat.catalog.looks import FOR_S, INTERVAL_S
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.redaction.credentials import arguments, environment
 from barostat.engines.vllm.logs import digest as vllm_logs
@@ -55,8 +56,8 @@ Progress = Callable[[str], None]
 class Options:
     """How to look. `keep_logs`: a directory to put the raw logs in, for a bundle. `gateway`: its admin page, where it is not found."""
 
-    for_s: float = 30.0
-    interval_s: float = 5.0
+    for_s: float = FOR_S
+    interval_s: float = INTERVAL_S
     probe: bool = False
     exec_gpu_tools: bool = False
     keep_logs: Path | None = None

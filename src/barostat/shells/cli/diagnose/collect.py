@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags, add_targets
+from barostat.catalog.looks import FLEET_FOR_S, FOR_S
+from barostat.shells.cli.cluster_flags import FOR_HELP, add_cluster_flags, add_targets
 from barostat.shells.cli.durations import add_interval, parse_duration
 
 EPILOG = """\
@@ -34,7 +35,7 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_targets(parser)
-    parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help="how long to look (default 30s, 5s with -A)")
+    parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
     add_interval(parser)
     parser.add_argument("--log", metavar="FILE", help="log of a local engine, also of one that never came up; - or a pipe: what comes in")
     parser.add_argument("--pid", type=int, metavar="N", help="process of a local engine: reads CPU per process, memory and limits")

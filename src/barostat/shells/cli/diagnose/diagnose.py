@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from barostat.shells.cli.cluster_flags import FLEET_FOR_S, FOR_S, add_cluster_flags, add_targets
+from barostat.catalog.looks import FLEET_FOR_S, FOR_S
+from barostat.shells.cli.cluster_flags import FOR_HELP, add_cluster_flags, add_targets
 from barostat.shells.cli.diagnose.past import add_prometheus_flags
 from barostat.shells.cli.durations import add_interval, parse_duration
 
@@ -53,7 +54,7 @@ def add_parser(verbs: Any) -> None:
     )
     add_targets(parser, "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle or a log")
     parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz")
-    parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help="how long to look (default 30s, 5s with -A)")
+    parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)
     add_interval(parser)
     parser.add_argument(
         "--watch",

@@ -6,16 +6,15 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from barostat.catalog.looks import FOR_S, INTERVAL_S
 from barostat.shells.cli.cluster_flags import add_cluster_flags, add_targets
-from barostat.shells.cli.durations import INTERVAL_S, interval, parse_duration
+from barostat.shells.cli.durations import interval, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from barostat.shells.reports.live.frame import Fleet
 
-WINDOW_S = 30.0
-"""How far back a verdict looks."""
 NEXT_LOOK_S = 1.0
 """Between the two looks of --once, where no --interval is given."""
 
@@ -48,7 +47,7 @@ def add_parser(verbs: Any) -> None:
         "--interval", dest="interval_s", type=interval, metavar="TIME", help=f"time between two looks (default {INTERVAL_S:g}s)"
     )
     parser.add_argument(
-        "--for", dest="for_s", type=parse_duration, default=WINDOW_S, metavar="TIME", help="how far back a verdict looks (default 30s)"
+        "--for", dest="for_s", type=parse_duration, default=FOR_S, metavar="TIME", help=f"how far back a verdict looks (default {FOR_S:g}s)"
     )
     parser.add_argument("--once", action="store_true", help="two looks, one frame as plain lines, and out")
     add_cluster_flags(parser)

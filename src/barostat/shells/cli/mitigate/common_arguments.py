@@ -7,8 +7,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from barostat.catalog.looks import FOR_S, INTERVAL_S
 from barostat.shells.cli.closed_output import print_or_let_go
-from barostat.shells.cli.durations import INTERVAL_S, add_interval, parse_duration
+from barostat.shells.cli.durations import add_interval, parse_duration
 
 if TYPE_CHECKING:
     from barostat.io.mitigation.campaign import Campaign, Ended, GatewayAccess
@@ -53,9 +54,9 @@ def add_look(parser: argparse.ArgumentParser) -> None:
         "--window",
         dest="for_s",
         type=parse_duration,
-        default=30.0,
+        default=FOR_S,
         metavar="TIME",
-        help="how long to look before judging (default 30s)",
+        help=f"how long to look before judging (default {FOR_S:g}s)",
     )
     add_interval(parser)
 
@@ -114,7 +115,7 @@ def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], 
 
     async def go() -> Result:
         cluster = Cluster(access)
-        options = Options(getattr(arguments, "for_s", 30.0), getattr(arguments, "interval_s", INTERVAL_S))
+        options = Options(getattr(arguments, "for_s", FOR_S), getattr(arguments, "interval_s", INTERVAL_S))
         try:
             await require_namespace(cluster, arguments.namespace or access.namespace)
             namespace = arguments.namespace or access.namespace

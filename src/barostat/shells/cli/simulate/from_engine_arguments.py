@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from barostat.catalog.looks import FOR_S
 from barostat.shells.cli.cluster_flags import add_cluster_flags
 from barostat.shells.cli.durations import add_interval, parse_duration
 
@@ -18,7 +19,9 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
             "--from", dest="source", metavar="URL|deploy/NAME|BUNDLE",
             help="today's configuration, traffic and pace, from a running engine, a bundle, or a workload in a cluster (also sts/, pod/)",
         )  # fmt: skip
-    group.add_argument("--for", dest="for_s", type=parse_duration, default=30.0, metavar="TIME", help="how long to look (default 30s)")
+    group.add_argument(
+        "--for", dest="for_s", type=parse_duration, default=FOR_S, metavar="TIME", help=f"how long to look (default {FOR_S:g}s)"
+    )
     add_interval(group)
     group.add_argument(
         "--log", metavar="FILE",

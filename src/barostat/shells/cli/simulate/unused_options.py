@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
+from barostat.catalog.looks import FOR_S, INTERVAL_S
 from barostat.core.errors import InputError
-from barostat.shells.cli.durations import INTERVAL_S
 from barostat.shells.cli.simulate.from_engine_arguments import LIVE
 
 # Of a running engine that is looked at: the argument, its flag, and what it is where nobody gave it.
-_LOOK = (("for_s", "--for", 30.0), ("interval_s", "--interval", INTERVAL_S))
+_LOOK = (("for_s", "--for", FOR_S), ("interval_s", "--interval", INTERVAL_S))
 _SEEN = (
     *_LOOK, ("log", "--log", None), ("arrivals", "--arrivals", "auto"), ("clients", "--clients", None), ("namespace", "--namespace", None),
     ("context", "--context", None), ("kubeconfig", "--kubeconfig", None),
