@@ -5,21 +5,22 @@ Source: vLLM 0.12.0 to 0.33.0, CacheConfig.metrics_info; the values of 0.32.0 se
 
 from __future__ import annotations
 
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, usual_utilization
 from barostat.core.version import EngineVersion
 
 # Label, value of a default configuration, from which version, until which.
 _LABELS: tuple[tuple[str, str, str, str], ...] = (
     ("_block_size_resolved", "True", "0.31.0", ""),
-    ("block_size", "16", "", ""),
+    ("block_size", str(USUAL_BLOCK_TOKENS), "", ""),
     ("cache_dtype", "auto", "", ""),
     ("cache_hit_alignment_tokens", "None", "0.31.0", ""),
     ("calculate_kv_scales", "False", "", "0.28.0"),
     ("cpu_kvcache_space_bytes", "None", "", "0.20.0"),
     ("cpu_offload_gb", "0", "", "0.18.0"),
-    ("effective_attention_block_size", "16", "0.31.0", ""),
+    ("effective_attention_block_size", str(USUAL_BLOCK_TOKENS), "0.31.0", ""),
     ("enable_mamba_shared_prefix_checkpoint", "False", "0.31.0", ""),
     ("enable_prefix_caching", "True", "", ""),
-    ("gpu_memory_utilization", "0.92", "", ""),
+    ("gpu_memory_utilization", f"{usual_utilization():g}", "", ""),
     ("hash_block_size", "None", "0.31.0", ""),
     ("is_attention_free", "False", "", ""),
     ("kv_cache_dtype_skip_layers", "[]", "0.19.0", ""),

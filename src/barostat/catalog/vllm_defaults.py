@@ -58,8 +58,14 @@ class Device:
         return None if version is None else "huge" if version.at_least("0.28.0") else "large"
 
 
-_BATCH: dict[Tier, tuple[int, int]] = {"huge": (1024, 16384), "large": (1024, 8192), "small": (256, 2048), "cpu": (128, 2048)}
-"""By tier: max_num_seqs and max_num_batched_tokens of an API server. On a CPU both are multiplied by the world size."""
+_BATCH: tuple[tuple[str, dict[Tier, tuple[int, int]]], ...] = (
+    ("0.8.0", {"huge": (1024, 16384), "large": (1024, 8192), "small": (256, 2048), "cpu": (128, 2048)}),
+)
+"""From which version on, by tier: max_num_seqs and max_num_batched_tokens of an API server. On a CPU both are times the world size."""
+USUAL_SEQS, USUAL_STEP_TOKENS = _BATCH[-1][1]["small"]
+"""What is taken for max_num_seqs and max_num_batched_tokens where nothing is known of the engine: the smaller card's."""
+USUAL_BLOCK_TOKENS = 16
+"""What is taken for the block size where nothing says it; the attention backend may raise it."""
 
 _TIER_WORDS: dict[Tier, str] = {
     "huge": "card of 160 GiB or more",
@@ -114,19 +120,26 @@ def default(name: str, version: EngineVersion | None, device: Device | None = No
     return ConfigValue(fitting[-1], "version-default", f"vLLM {version}, default") if fitting else None
 
 
+def usual_utilization(version: EngineVersion | None = None) -> float:
+    """The share of a card that this version takes where nothing says one; without a version, the newest."""
+    rows = [(since, value) for name, since, value in _STEADY if name == "gpu_memory_utilization" and isinstance(value, float)]
+    return [value for since, value in rows if version is None or version.at_least(since)][-1]
+
+
 def _batch_default(name: str, version: EngineVersion | None, device: Device, world_size: int) -> ConfigValue | None:
     column = 0 if name == "max_num_seqs" else 1
     if version is not None and version.before("0.8.0"):
         # V0: 256 sequences everywhere; its token budget followed the model's length.
         return ConfigValue(256, "version-default", f"vLLM {version}, default") if column == 0 else None
     tier = device.tier(version)
+    batch = [row for since, row in _BATCH if version is None or version.at_least(since)][-1]
     if tier is None:
         return ConfigValue(
-            _BATCH["small"][column],
+            batch["small"][column],
             "version-default",
             f"vLLM {version or '(version unknown)'}, default; the card's memory is not known",
             False,
         )
-    value = _BATCH[tier][column] * (max(1, world_size) if tier == "cpu" else 1)
+    value = batch[tier][column] * (max(1, world_size) if tier == "cpu" else 1)
     source = f"vLLM {version or '(version unknown)'}, default for a {_TIER_WORDS[tier]}"
     return ConfigValue(value, "version-default", source, certain=version is not None and (tier != "cpu" or version.at_least("0.10.0")))

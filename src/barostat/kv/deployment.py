@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
 from barostat.core.version import EngineVersion
 from barostat.kv.architecture import Layer
 
@@ -37,7 +38,7 @@ class Deployment:
     dcp: int = 1
     dtype: str = "bfloat16"
     kv_cache_dtype: str = "auto"
-    block_size: int = 16
+    block_size: int = USUAL_BLOCK_TOKENS
     async_scheduling: bool = True
     prefix_caching: bool = True
     hybrid_manager: bool = True

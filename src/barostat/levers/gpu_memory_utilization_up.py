@@ -13,6 +13,7 @@ Source: vLLM 0.33.0 GPUWorker.determine_available_memory; since 0.20.0 graphs ar
 from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
+from barostat.catalog.vllm_defaults import usual_utilization
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import GIB, given, how_sure, is_cpu, last_of, setting
@@ -42,7 +43,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(NAME, f"other processes hold {foreign / GIB:.1f} GiB of the card")
     starting = situation.cause == "kv-pool-too-small"
     unsure = found.provenance == "version-default" and not found.certain
-    start = 0.92 if unsure and now < 0.92 else now
+    start = max(now, usual_utilization()) if unsure else now
     target = round(
         max(0.9, min(MOST, start + 0.03))
         if starting

@@ -13,6 +13,7 @@ Source: vLLM 0.32.0 Scheduler.schedule, GPUWorker.determine_available_memory.
 from __future__ import annotations
 
 from barostat.catalog.vllm_behaviours import behaves
+from barostat.catalog.vllm_defaults import USUAL_SEQS
 from barostat.core.diagnosis import KV_CAUSES
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.core.window import Window
@@ -49,7 +50,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
     if "Free memory on device" in detail_of(window, "log_gpu_oom_startup"):
         return NotApplicable(NAME, "the engine compares the card's free memory with its budget before it runs any step")
-    slots = window.config.number("max_num_seqs") or 256
+    slots = window.config.number("max_num_seqs") or USUAL_SEQS
     whole_prompts = _chunked_prefill_is_off(window)
     longest = last_of(window, "max_model_len_tokens") or window.config.number("max_model_len")
     if whole_prompts and (longest is None or longest <= 0):

@@ -23,6 +23,7 @@ prompts at 32 % KV usage.
 
 from __future__ import annotations
 
+from barostat.catalog.vllm_defaults import USUAL_STEP_TOKENS
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
 from barostat.core.window import Window
@@ -50,8 +51,6 @@ LONG_QUEUE = 5
 
 LONGEST_FULL_STEP_S = 4.0
 """A step full of prompts takes a card 0.05 to 2 s. Where it would have to take longer, it is not full, or slow for another reason."""
-SMALLEST_BUDGET_TOKENS = 2048
-"""Of a step by default, where it is not known. Source: vLLM 0.8 to 0.33, EngineArgs on the smallest cards."""
 
 
 def _by_elimination(window: Window, waiting_grows: bool, evidence: tuple[Evidence, ...], limit: float | None) -> Verdict:
@@ -62,7 +61,7 @@ def _by_elimination(window: Window, waiting_grows: bool, evidence: tuple[Evidenc
     if usage.high >= POOL_FREE_RATIO:
         return Unknown("tokens per step are not known, and the pool is too full to rule it out", ("tokens_per_step", "max_batched_tokens"))
     if prompt is not None and generated is not None and prompt.mean >= PREFILL_HEAVY_RATIO * generated.mean and prompt.mean > 0:
-        full_step_s = (step_budget_tokens(window) or SMALLEST_BUDGET_TOKENS) / (prompt.mean + generated.mean)
+        full_step_s = (step_budget_tokens(window) or USUAL_STEP_TOKENS) / (prompt.mean + generated.mean)
         if full_step_s > LONGEST_FULL_STEP_S:
             slow = f"{prompt.mean:.0f} prompt tokens/s would be full steps of {full_step_s:.0f} s each: not the budget holds them"
             return Unknown(slow, ("tokens_per_step", "expected_work_ratio"))

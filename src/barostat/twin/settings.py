@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, USUAL_SEQS, USUAL_STEP_TOKENS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.errors import InputError
 from barostat.core.units import ceil_div
@@ -96,10 +97,10 @@ class Settings:
     """
 
     kv_blocks: int
-    groups: tuple[KvGroup, ...] = (KvGroup(16),)
+    groups: tuple[KvGroup, ...] = (KvGroup(USUAL_BLOCK_TOKENS),)
     max_model_len: int = 2**20
-    max_num_seqs: int = 256
-    max_num_batched_tokens: int = 2048
+    max_num_seqs: int = USUAL_SEQS
+    max_num_batched_tokens: int = USUAL_STEP_TOKENS
     max_num_active_seqs: int | None = None
     long_prefill_token_threshold: int = 0
     watermark_ratio: float = 0.0

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from barostat.admit.replica_news import Observation, Pool
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
 from barostat.engines.vllm.metrics.exposition import read
 from barostat.engines.vllm.metrics.settings import pool as pool_of
 from barostat.engines.vllm.metrics.settings import settings
@@ -77,7 +78,7 @@ def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
     exposition = read(page.decode("utf-8", "replace"))
     engines = sorted({sample.labels.get("engine", "") for sample in exposition.named("vllm:num_requests_running")}) or [""]
     tokens = 0.0
-    block = 16.0
+    block = float(USUAL_BLOCK_TOKENS)
     for engine in engines:
         one = pool_of(exposition, engine)
         if one.tokens is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
 from barostat.core.config import ConfigScalar
 from barostat.core.window import Window
 
@@ -66,7 +67,7 @@ def observed_settings(window: Window, *, model_known: bool = False, given: Colle
         values["kv_blocks"] = blocks
         tokens = None if model_known else _tokens_of_one_kind(window, blocks)
         if tokens is not None:
-            values["kv_blocks"] = int(tokens // (window.config.number("block_size") or 16)) + 1
+            values["kv_blocks"] = int(tokens // (window.config.number("block_size") or USUAL_BLOCK_TOKENS)) + 1
             notes.append(
                 f"the pool of {blocks:,} blocks holds {tokens:,.0f} tokens: several kinds of attention. The forecast takes them as one; "
                 "--model-config says which they are"

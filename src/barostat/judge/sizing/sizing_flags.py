@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 
 from barostat.catalog.vllm_behaviours import behaves
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, USUAL_SEQS, USUAL_STEP_TOKENS, usual_utilization
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
@@ -62,7 +63,7 @@ def deployment_of(
     refused = _too_long(model, config, length, notes)
     dtype = _dtype(model, config)
     kv_dtype = _kv_dtype(model, config, version, notes)
-    seqs, budget = int(config.number("max_num_seqs") or 256), int(config.number("max_num_batched_tokens") or 2048)
+    seqs, budget = int(config.number("max_num_seqs") or USUAL_SEQS), int(config.number("max_num_batched_tokens") or USUAL_STEP_TOKENS)
     if version.before("0.8.0") or not _switch(config, "VLLM_USE_V1", True):
         given = config.get("max_num_batched_tokens")
         budget = budget if given is not None and given.provenance != "version-default" else max(2048, length)
@@ -121,7 +122,7 @@ def deployment_of(
             f"{flags.max_num_batched_tokens} is below --max-num-seqs {flags.max_num_seqs}: the engine refuses to start; raise it to that",
             "--max-num-batched-tokens",
         )
-    utilization = config.number("gpu_memory_utilization") or (0.9 if version.before("0.20.0") else 0.92)
+    utilization = config.number("gpu_memory_utilization") or usual_utilization(version)
     if not 0 < utilization <= 1:
         raise InputError(
             f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 is wanted", "--gpu-memory-utilization"
@@ -245,7 +246,7 @@ def _block(model: Architecture, version: EngineVersion, capability: float, is_cp
         return 128
     if model.uses_mla and (version.before("0.12.0") or 10.0 <= capability < 11.0):
         return 64
-    return 16
+    return USUAL_BLOCK_TOKENS
 
 
 def _async(config: EngineConfig, version: EngineVersion, speculation: Speculation) -> bool:

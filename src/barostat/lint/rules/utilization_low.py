@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.catalog.vllm_defaults import usual_utilization
 from barostat.lint.facts import Scene
 from barostat.lint.rule import Found, Rule
 
@@ -31,8 +32,11 @@ def judge(scene: Scene) -> Iterator[Found]:
         share = argument.number if argument is not None else None
         if argument is None or share is None or not 0 < share <= 0.75 or engine.is_cpu or engine.has("kv_cache_memory_bytes"):
             continue
+        usual = usual_utilization()
         yield Found(
-            argument.place, f"--gpu-memory-utilization {share:g} takes {0.92 - share:.0%} of the card away from the KV pool", "0.90 to 0.92"
+            argument.place,
+            f"--gpu-memory-utilization {share:g} takes {usual - share:.0%} of the card away from the KV pool",
+            f"0.90 to {usual:g}",
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from barostat.catalog.signals import signal
 from barostat.catalog.vllm_behaviours import behaves
-from barostat.catalog.vllm_defaults import Device, default
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, Device, default
 from barostat.catalog.vllm_flags import FLAGS, canonical_name, says_nothing
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.signal import Signal
@@ -221,7 +221,9 @@ def _add_defaults(values: dict[str, ConfigValue], version: EngineVersion | None,
         put(name, default(name, version, device))
     put(
         "block_size",
-        ConfigValue(128 if device.is_cpu else 16, "version-default", "usual block size; the attention backend may raise it", False),
+        ConfigValue(
+            128 if device.is_cpu else USUAL_BLOCK_TOKENS, "version-default", "usual block size; the attention backend may raise it", False
+        ),
     )
     world = int((_number(values, "tensor_parallel_size") or 1) * (_number(values, "pipeline_parallel_size") or 1))
     doubled = 2 if "performance_mode" in values and values["performance_mode"].value == "throughput" else 1

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
 from barostat.core.errors import InputError
 from barostat.judge.load_test.traffic import Traffic, allowed, at_rate, faster, first_at_once, with_clients, worst_mix
 from barostat.load.process import looked_at
@@ -18,7 +19,6 @@ from barostat.twin.summary import Slo
 
 REFUSED = 5
 _MOST_CLIENTS = 60_000
-_BLOCK_TOKENS = 16
 Progress = Callable[[int, int, int], None]
 
 
@@ -71,7 +71,7 @@ def rows_of(workload: str | None, trace: Path | None, seed: int, for_s: float | 
     from barostat.io.input_files.requests_file import read_requests
 
     assert trace is not None
-    rows, problems = read_requests(trace, _BLOCK_TOKENS)
+    rows, problems = read_requests(trace, USUAL_BLOCK_TOKENS)
     return rows, tuple(problems)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, USUAL_SEQS, USUAL_STEP_TOKENS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.errors import InputError
 from barostat.core.version import parse_version
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from barostat.catalog.cards import Card
     from barostat.judge.experiments.trials import Load
 
-BLOCK_TOKENS = 16
 _FROM = "from="
 _SWITCHES = ("enable_prefix_caching", "enable_chunked_prefill", "async_scheduling", "enforce_eager")
 # Our argument -> vLLM's flag, for what the engine's own resolution has to know.
@@ -184,7 +184,7 @@ def _direct(arguments: argparse.Namespace) -> Settings:
         raise InputError(
             "say how many blocks the pool has (num_gpu_blocks in the engine's log), or --model-config and --gpu", "--kv-blocks"
         )
-    block = BLOCK_TOKENS if arguments.block_size is None else arguments.block_size
+    block = USUAL_BLOCK_TOKENS if arguments.block_size is None else arguments.block_size
     if block < 1 or any(window < 2 for window in arguments.sliding_window):
         raise InputError("a block has at least 1 token, a window at least 2", "--block-size")
     groups = (KvGroup(block), *(KvGroup(block, window) for window in arguments.sliding_window))
@@ -192,13 +192,13 @@ def _direct(arguments: argparse.Namespace) -> Settings:
     chunked = arguments.enable_chunked_prefill is not False
     budget = arguments.max_num_batched_tokens
     if budget is None:
-        budget = max(2048, arguments.max_num_seqs or 0, 0 if chunked else length)
+        budget = max(USUAL_STEP_TOKENS, arguments.max_num_seqs or 0, 0 if chunked else length)
     version = arguments.engine_version or DEFAULT_VERSION
     draft = Settings(
         kv_blocks=arguments.kv_blocks,
         groups=groups,
         max_model_len=length,
-        max_num_seqs=arguments.max_num_seqs if arguments.max_num_seqs is not None else min(256, budget),
+        max_num_seqs=arguments.max_num_seqs if arguments.max_num_seqs is not None else min(USUAL_SEQS, budget),
         max_num_batched_tokens=budget,
         max_num_active_seqs=arguments.max_num_active_seqs,
         long_prefill_token_threshold=arguments.long_prefill_token_threshold or 0,
@@ -309,5 +309,5 @@ def fill_from_limits(arguments: argparse.Namespace) -> tuple[float | None, float
         if value is not None and getattr(arguments, name) is None:
             setattr(arguments, name, value)
     if arguments.kv_blocks is None and arguments.gpu is None and capacity.kv_cache_tokens is not None:
-        arguments.kv_blocks = capacity.kv_cache_tokens // (arguments.block_size or BLOCK_TOKENS) + 1
+        arguments.kv_blocks = capacity.kv_cache_tokens // (arguments.block_size or USUAL_BLOCK_TOKENS) + 1
     return spec.slo.ttft_p99_seconds, spec.slo.itl_p99_seconds

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from barostat.catalog.vllm_cache_labels import cache_labels
+from barostat.catalog.vllm_defaults import usual_utilization
 from barostat.catalog.vllm_flags import FLAGS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.config import EngineConfig
@@ -262,7 +263,7 @@ def _labels(
         "effective_attention_block_size": block,
         "cache_dtype": str(dtype.value) if dtype is not None else "auto",
         "enable_prefix_caching": str(settings.prefix_caching),
-        "gpu_memory_utilization": f"{utilization if utilization is not None else 0.92:g}",
+        "gpu_memory_utilization": f"{utilization if utilization is not None else usual_utilization():g}",
         "kv_cache_max_concurrency": str(start.concurrency),
         "kv_cache_size_tokens": str(start.pool_tokens),
         "num_gpu_blocks": str(settings.kv_blocks),

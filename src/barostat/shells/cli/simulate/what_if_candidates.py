@@ -8,13 +8,14 @@ from collections.abc import Container, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
 from barostat.catalog.vllm_flags import FLAGS, canonical_name
 from barostat.core.errors import InputError
 from barostat.judge.experiments.candidates import Candidate, Today, candidate
 from barostat.judge.experiments.lever_words import EDGE, ENGINE, FLEET, OFFLOADING, Asked, asked_in
 from barostat.judge.experiments.pool_change import SIZING, Sizing
 from barostat.shells.cli.simulate.simulate import add_engine_arguments
-from barostat.shells.cli.simulate.simulate_inputs import BLOCK_TOKENS, Engine, engine_of
+from barostat.shells.cli.simulate.simulate_inputs import Engine, engine_of
 
 _BESIDES = (*EDGE, *FLEET, OFFLOADING)
 _NOT_PLANNED = Sizing(lacks="the model's shape (--model-config) and the card (--gpu)")
@@ -30,7 +31,7 @@ def candidate_of(arguments: argparse.Namespace, words: str, sizing: Sizing = _NO
     changed = with_values(arguments, own, words)
     names = [one.name for one in own]
     if "block-size" in names and "kv-blocks" not in names and arguments.kv_blocks is not None:
-        changed.kv_blocks = (arguments.kv_blocks - 1) * (arguments.block_size or BLOCK_TOKENS) // changed.block_size + 1
+        changed.kv_blocks = (arguments.kv_blocks - 1) * (arguments.block_size or USUAL_BLOCK_TOKENS) // changed.block_size + 1
     engine = engine_of(changed)
     return candidate(words, besides, Today(engine.settings, sizing, replicas)), engine
 
