@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.catalog import metric_names as names
 from barostat.lint.facts import Query, Scene
 from barostat.lint.promql import base_name, metrics_in
 from barostat.lint.rule import Found, Rule
 
-_SIGNS = ("vllm:num_requests_waiting", "vllm:num_requests_waiting_by_reason", "vllm:num_preemptions", "vllm:request_queue_time_seconds",
-          "vllm:request_num_preemptions")  # fmt: skip
+_SIGNS = {*names.WAITING, *names.WAITING_BY_REASON, *names.PREEMPTIONS, *names.PREEMPTIONS_PER_REQUEST, *names.QUEUE_TIME}
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -36,7 +36,7 @@ def judge(scene: Scene) -> Iterator[Found]:
     for queries in by_file.values():
         alerts = [query for query in queries if query.what == "alert"]
         read = {base_name(name) for query in queries for name in metrics_in(query.expression)}
-        if any("vllm:" in query.expression for query in alerts) and not read & set(_SIGNS):
+        if any("vllm:" in query.expression for query in alerts) and not read & _SIGNS:
             yield Found(alerts[0].place, "these alerts watch vLLM and no sign of KV pressure: neither requests that wait nor preemptions",
                         'vllm:num_requests_waiting_by_reason{reason="capacity"}, vllm:num_preemptions_total')  # fmt: skip
 
