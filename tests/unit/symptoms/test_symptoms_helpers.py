@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barostat.catalog.looks import SAMPLED_S
 from barostat.catalog.signals import signal
 from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.signal import Signal
@@ -70,7 +71,7 @@ def test_only_the_last_minutes_are_judged() -> None:
 
 
 def test_together_takes_the_nearest_reading_and_leaves_out_what_has_none() -> None:
-    usage, running = _signal("kv_usage_ratio", 0.1, 0.2, 0.3, every_s=100.0), _signal("running_requests", 7.0)
+    usage, running = _signal("kv_usage_ratio", 0.1, 0.2, 0.3, every_s=SAMPLED_S + 10), _signal("running_requests", 7.0)
     moments = together(usage, running)
     assert [moment.values for moment in moments] == [(0.3, 7.0)]
     limit = _signal("max_running_requests", 64.0)
