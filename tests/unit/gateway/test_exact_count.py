@@ -161,3 +161,21 @@ def test_a_prompt_that_the_engine_cuts_is_as_long_as_it_is_then(path: str, spec:
         world.at_rest()
 
     asyncio.run(run())
+
+
+def test_a_short_body_that_is_mostly_json_teaches_no_estimate_that_lets_a_long_prompt_pass() -> None:
+    async def run() -> None:
+        world = counting()
+        first = world.client()
+        first.sends(post("/v1/completions", {"model": "m", "prompt": "hello", "max_tokens": 5}))
+        world.engine().says(ok(json.dumps({"usage": {"prompt_tokens": 1, "completion_tokens": 5}}).encode()))
+        await settled(world)
+        client = world.client()
+        client.sends(prompt(400))
+        await settled(world)
+        assert Heard(world.engine().heard).requests[-1][1] == b"/tokenize"
+        world.engine().says(ok(b'{"count": 401}'))
+        await settled(world)
+        assert client.heard.startswith(b"HTTP/1.1 413 ")
+
+    asyncio.run(run())

@@ -69,6 +69,12 @@ class TokenCounts:
             return shape.prompt_ids
         return int(shape.text_bytes * self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE) + self.per_medium * shape.media) + 1
 
+    def careful_estimate(self, shape: Shape) -> int:
+        """The same for a limit: never less than text commonly is. Short bodies are mostly JSON, and teach too few tokens for a byte."""
+        if shape.prompt_ids:
+            return shape.prompt_ids
+        return max(self.estimate(shape), int(shape.text_bytes * _FIRST_TOKENS_PER_BYTE + self.per_medium * shape.media) + 1)
+
     def bound_of_text(self, text: str) -> int:
         """Never below the truth of one prompt."""
         return (len(text) if text.isascii() else NORMALISED * len(text.encode())) + PREAMBLE_TOKENS + self.added_tokens
