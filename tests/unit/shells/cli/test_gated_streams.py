@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from barostat.shells.cli.diagnose.past import progress
 from barostat.shells.cli.gated_streams import gated, own
 from barostat.shells.cli.main import main
+from barostat.shells.cli.prevent.load_inputs import said_on_the_way
 
 EVIL = "\x1b]0;x\x07\x9b2J\u202e"
 DEVICE = Path("/dev/full")
@@ -24,6 +26,25 @@ def test_a_stream_shows_what_acts_and_its_own_way_does_not(capsys: pytest.Captur
     out, err = capsys.readouterr()
     assert out == "\\x1b]0;x\\x07\\u009b2J\\u202e\x1b[1mown"
     assert err == "\\x1b]0;x\\x07\\u009b2J\\u202e"
+
+
+class Screen(io.StringIO):
+    """What a terminal gets."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_moves_the_cursor_and_does_not_show_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with gated():
+        with said_on_the_way("knee: ") as sent:
+            assert sent is not None
+            sent(2_000, 1, 0)
+        with progress() as tell:
+            tell("1 of 2")
+    assert screen.getvalue() == "\r\x1b[Kknee: 2,000 sent, 1 ended, 0 under way\r\x1b[K\r\x1b[K1 of 2\r\x1b[K"
 
 
 def test_what_the_locale_lacks_is_written_out_as_json_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

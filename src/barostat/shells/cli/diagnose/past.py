@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barostat.core.visible import one_line
+from barostat.shells.cli.gated_streams import own
+
 if TYPE_CHECKING:
     from barostat.io.prometheus.access import Access
     from barostat.judge.evidence.recording import Recording
@@ -83,6 +86,6 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield lambda _: None
         return
     try:
-        yield lambda words: print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
+        yield lambda words: print(f"\r\x1b[K{one_line(words)}", end="", file=own(sys.stderr), flush=True)
     finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        print("\r\x1b[K", end="", file=own(sys.stderr), flush=True)

@@ -14,6 +14,7 @@ from barostat.core.errors import InputError
 from barostat.judge.load_test.traffic import Traffic, allowed, at_rate, faster, first_at_once, with_clients, worst_mix
 from barostat.load.process import looked_at
 from barostat.load.target import Target
+from barostat.shells.cli.gated_streams import own
 from barostat.twin.request import Row
 from barostat.twin.summary import Slo
 
@@ -121,11 +122,9 @@ def said_on_the_way(what: str = "") -> Iterator[Progress | None]:
         return
 
     def progress(sent: int, ended: int, under_way: int) -> None:
-        sys.stderr.write(f"\r\x1b[K{what}{sent:,} sent, {ended:,} ended, {under_way:,} under way")
-        sys.stderr.flush()
+        print(f"\r\x1b[K{what}{sent:,} sent, {ended:,} ended, {under_way:,} under way", end="", file=own(sys.stderr), flush=True)
 
     try:
         yield progress
     finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        print("\r\x1b[K", end="", file=own(sys.stderr), flush=True)
