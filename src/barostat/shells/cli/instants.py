@@ -28,6 +28,15 @@ def parse_instant(text: str, now: float) -> float:
     return min(at, now)
 
 
+def parse_start(text: str, end: float, now: float) -> float:
+    """Where a range begins: as `parse_instant`, but a clock time without a day is the last one before the range's end.
+
+    Errors: argparse.ArgumentTypeError.
+    """
+    bare = _CLOCK.fullmatch(_zoned(text.strip())[0])
+    return parse_instant(text, now if bare is None or bare[1] else end)
+
+
 def _parsed(given: str, now: float) -> float | None:
     if given == "now":
         return now

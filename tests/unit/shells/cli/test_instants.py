@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from barostat.shells.cli.instants import parse_instant
+from barostat.shells.cli.instants import parse_instant, parse_start
 
 NOW = datetime(2026, 11, 23, 12, 30, tzinfo=UTC).timestamp()
 
@@ -52,6 +52,26 @@ def test_a_clock_time_is_the_last_one_that_has_passed() -> None:
 def test_what_is_none_or_in_the_future_is_said(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=r"no instant|in the future"):
         parse_instant(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "begins"),
+    [
+        ("02:00", "04:00", here(23, 2, 0)),
+        ("02:00", "12:45", here(22, 2, 0)),  # 12:45 has not come today: it is yesterday's, and so is what began before it
+        ("12:00", "12:45", here(22, 12, 0)),
+        ("22:00", "04:00", here(22, 22, 0)),
+        ("12:00", "now", here(23, 12, 0)),
+        ("12:00 UTC", "2026-11-20T13:00Z", datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()),
+        ("yesterday 02:00", "04:00", here(22, 2, 0)),
+        ("today 02:00", "04:00", here(23, 2, 0)),
+        ("2h ago", "now", NOW - 7200),
+    ],
+)
+def test_a_range_of_clock_times_begins_before_it_ends(start: str, end: str, begins: float) -> None:
+    ends = parse_instant(end, NOW)
+    assert parse_start(start, ends, NOW) == begins
+    assert begins < ends
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from barostat.judge.diagnosis.diagnose import examine
 from barostat.judge.history.steps import Step, step_of
 from barostat.judge.history.story import story_of
 from barostat.shells.cli.diagnose.past import progress, server_of
-from barostat.shells.cli.instants import parse_instant
+from barostat.shells.cli.instants import parse_instant, parse_start
 from barostat.shells.reports.review.past import Past, past_json, past_told
 from barostat.shells.reports.review.words import Told
 
@@ -36,11 +36,14 @@ def span_of(arguments: argparse.Namespace, now: float) -> tuple[float, float]:
     if arguments.from_at is None:
         raise InputError("needs a --from: where the range begins", "--to")
     try:
-        start, end = (parse_instant(text, now) for text in (arguments.from_at, arguments.to_at or "now"))
+        end = parse_instant(arguments.to_at or "now", now)
+        start = parse_start(arguments.from_at, end, now)
     except argparse.ArgumentTypeError as error:
         raise InputError(str(error), "--from, --to") from None
     if end - start < 60:
-        raise InputError("ends before it begins, or within a minute of it; write --from 02:00 --to 04:00", "--from, --to")
+        raise InputError(
+            "ends before it begins, or within a minute of it; write --from 02:00 --to 04:00, or both with their dates", "--from, --to"
+        )
     if end - start > LONGEST_RANGE_S:
         raise InputError(
             "is longer than three days: barostat report --since 7d reviews weeks; a post-mortem takes the hours around the incident",
