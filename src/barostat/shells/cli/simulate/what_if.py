@@ -284,9 +284,14 @@ def _rows(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> list[tuple[str
 
 
 def _table(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> str:
+    """A line for each setting; where that is wider than the terminal, a column."""
     from barostat.shells.reports.aligned import aligned
+    from barostat.shells.reports.wrapped import terminal_width
 
     rows = _rows(shown, slo)
     lines = aligned(rows, right=range(1, len(rows[0])))
+    if max(map(len, lines)) > terminal_width():
+        turned = list(zip(*rows, strict=True))
+        lines = aligned(turned, right=range(1, len(turned[0])))
     lines += [f"{name} is STUCK: {outcome.stuck}" for name, outcome, _ in shown if outcome.stuck]
     return "\n".join(lines) + "\n"

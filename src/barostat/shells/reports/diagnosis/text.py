@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -169,12 +170,25 @@ def _tried(replica: ReplicaReport, steps: int) -> list[RenderableType]:
     rows = numbered_rows(replica, steps)
     if not rows:
         return _section("Tried", [Text(line) for line in trials_words(replica)])
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for number in range(len(rows[0])):
-        table.add_column(justify="right" if number else "left", no_wrap=True)
-    for number, row in enumerate(rows):
-        table.add_row(*row, style="dim" if number == 0 else "")
-    return _section("Tried", [table, *(Text(line, style="dim") for line in trials_words(replica)[1:])])
+    return _section("Tried", [Trials(rows), *(Text(line, style="dim") for line in trials_words(replica)[1:])])
+
+
+class Trials:
+    """The rows as a table, two blanks between its columns; one where two would cut a heading."""
+
+    def __init__(self, rows: Sequence[tuple[str, ...]]) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        del console
+        widths = [max(map(cell_len, column)) for column in zip(*self._rows, strict=True)]
+        gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= options.max_width else 1
+        table = Table.grid(padding=(0, gap, 0, 0))
+        for number in range(len(widths)):
+            table.add_column(justify="right" if number else "left", no_wrap=True)
+        for number, row in enumerate(self._rows):
+            table.add_row(*row, style="dim" if number == 0 else "")
+        yield table
 
 
 def evidence_words(item: Evidence) -> str:

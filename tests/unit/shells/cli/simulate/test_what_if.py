@@ -73,10 +73,21 @@ def test_other_blocks_take_the_same_memory(capsys: pytest.CaptureFixture[str]) -
     assert more["preemptions"] < 0.8 * larger["preemptions"]
 
 
-def test_the_table_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_a_line_for_each_and_a_column_in_a_narrow_window(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    assert _run("--set", "max_num_seqs=12") == 0
+    _, *rows = (line.split() for line in capsys.readouterr().out.splitlines()[1:])
+    assert [row[0] for row in rows] == ["today", "max_num_seqs=12"]
+    monkeypatch.setenv("COLUMNS", "80")
     assert _run("--set", "max_num_seqs=12") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[2:]] == ["today", "max_num_seqs=12"]
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[-2:] for line in lines if "preempted" in line or "today" in line] == [
+        ["today", "max_num_seqs=12"],
+        [row[-3] for row in rows],
+    ]
 
 
 @pytest.mark.parametrize("wrong", ["max-num-seqs", "slots=3", "max-num-seqs=many", "policy=sjf", "=3"])
