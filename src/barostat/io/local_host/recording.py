@@ -11,6 +11,7 @@ from pathlib import Path
 
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.redaction.credentials import arguments, environment
+from barostat.core.units import many
 from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.io.clock import Clock, SteadyClock
@@ -102,12 +103,12 @@ class _Log:
                 return
             with self.path.open("rb") as file:
                 self.digest = vllm_logs.digest(lines(file), source=self.name)
-            self.problem = "" if state.st_size else f"{self.path} is empty"
+            self.problem = "" if state.st_size else f"{self.name} is empty"
             self._seen = (state.st_size, state.st_mtime_ns)
         except NotText as error:
-            self.problem = f"{self.path} was left out: it is {error.what}"
+            self.problem = f"{self.name} was left out: it is {error.what}"
         except OSError as error:
-            self.problem = f"{self.path} cannot be read any more ({error.strerror})"
+            self.problem = f"{self.name} cannot be read any more ({error.strerror})"
         self._ended = time.monotonic()
         self._took_s = self._ended - started
 
@@ -172,7 +173,7 @@ class _EngineRecorder:
                 self._under_way.send_tokens(self.scrapers)
         scraped = sum(len(scraper.scrapes) for scraper in self.scrapers)
         failed = sum(len(scraper.failed) for scraper in self.scrapers)
-        self.tell(f"{scraped} scrapes" + (f", {failed} failed" if failed else ""))
+        self.tell(many(scraped, "scrape") + (f", {failed} failed" if failed else ""))
 
     def _give_up_early(self) -> None:
         if not self.scrapers or self.log is not None or self.observer is not None:

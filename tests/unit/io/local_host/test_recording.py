@@ -34,8 +34,10 @@ def test_a_window_is_looked_at_from_its_first_moment_to_its_last() -> None:
 
 def test_no_window_is_one_look() -> None:
     with serving(vllm()) as (port, seen):
-        recording = record_engines(Sources((f"localhost:{port}",)), 0, 5.0)
+        said: list[str] = []
+        recording = record_engines(Sources((f"localhost:{port}",)), 0, 5.0, on_progress=said.append)
     assert len(recording.replicas[0].scrapes) == 1
+    assert said == ["1 scrape"]
     assert len([line for line in seen if "/metrics" in line]) == 1
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from barostat.catalog.looks import FOR_S, INTERVAL_S
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.redaction.credentials import arguments, environment
+from barostat.core.units import many
 from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.io.bundles.bundle_writer import Logs, Recorded
@@ -191,7 +192,7 @@ class PodRecorder:
         await self._under_way.take(((name, self.scrapers[name]) for name in running), within_s)
         scraped = sum(len(scraper.scrapes) for scraper in self.scrapers.values())
         silent = sum(not scraper.answered for scraper in self.scrapers.values())
-        self.tell(f"{len(self.scrapers)} pods, {scraped} scrapes" + (f", {silent} pods silent" if silent else ""))
+        self.tell(f"{many(len(self.scrapers), 'pod')}, {many(scraped, 'scrape')}" + (f", {many(silent, 'pod')} silent" if silent else ""))
 
     async def rest(self) -> None:
         """Nothing is under way any more; the cluster can be asked on."""

@@ -43,11 +43,12 @@ def take_named_file(arguments: argparse.Namespace) -> None:
 
 
 def _is_there(word: str) -> bool:
-    """True for a file or folder of that name which could not be meant as an address or a workload."""
+    """True for a file or folder of that name which could not be meant as an address or a workload: nobody calls a Deployment vllm.yaml."""
     from barostat.io.kubernetes.recording.target import is_workload
 
     try:
-        return not word.removeprefix(":").isdecimal() and "://" not in word and not is_workload(word) and Path(word).exists()
+        could_be_meant = "://" not in word and (not is_workload(word) or word.lower().endswith(_IN_BUNDLES))
+        return could_be_meant and not word.removeprefix(":").isdecimal() and Path(word).exists()
     except OSError:
         return False
 

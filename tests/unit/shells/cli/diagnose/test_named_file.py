@@ -59,6 +59,12 @@ def test_a_dash_is_the_log_that_is_piped_in(monkeypatch: pytest.MonkeyPatch, cap
     assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "bad-config"
 
 
+def test_an_empty_pipe_is_told_by_the_name_that_a_person_knows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    assert main(["diagnose", "--log", "-"]) == 3
+    assert capsys.readouterr().out.startswith("note: stdin is empty\n")
+
+
 def test_a_pipe_is_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(REFUSED,), daemon=True)
@@ -98,12 +104,14 @@ def test_a_workload_is_one_though_a_folder_is_called_so(tmp_path: Path, capsys: 
         ("requests.jsonl", '{"arrival_s": 0.0, "input_tokens": 393, "output_tokens": 76}\n' * 3, "a trace of requests"),
         ("azure.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00,500,20\n", "--trace azure.csv"),
         ("vllm.yaml", "kind: Deployment\n", "barostat check vllm.yaml"),
+        ("deploy/vllm.yaml", "kind: Deployment\n", "barostat check deploy/vllm.yaml"),
         ("limits.yaml", "kind: ServingLimits\n", "barostat limits validate limits.yaml"),
         ("config.json", '{"model_type": "qwen3"}', "barostat plan --model-config config.json"),
         ("report.json", '{"apiVersion": "barostat.dev/v1alpha1", "kind": "Report"}', "a report that barostat wrote"),
     ],
 )
 def test_a_file_that_another_verb_reads_is_named_with_it(name: str, text: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(name).parent.mkdir(exist_ok=True)
     Path(name).write_text(text)
     assert main(["diagnose", name]) == 2
     said = capsys.readouterr().err
