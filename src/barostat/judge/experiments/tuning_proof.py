@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from barostat.core.units import figure
 from barostat.judge.experiments.outlook import Outlook, difference
 from barostat.judge.experiments.trials import Trial
 from barostat.judge.experiments.tuning import Evaluate, mostly_holds, proof_version
@@ -91,18 +92,17 @@ def binds(runs: Sequence[Outlook], settings: Settings) -> str:
 def _binding(runs: Sequence[Outlook], settings: Settings) -> str:
     usage, running, waiting = (_mean([getattr(run, name) for run in runs]) for name in ("kv_usage_ratio", "running", "waiting"))
     preempted, tokens = _mean([run.preempted_ratio for run in runs]), _mean([run.tokens_per_step for run in runs])
+    run, wait = figure(running), figure(waiting)
     if waiting < 0.5 and preempted < 0.02:
         return f"nothing holds requests back: {waiting:.2g} wait on average and {usage:.0%} of the KV pool is in use"
     if usage > 0.85 or preempted >= 0.02:
         churn = f", with {preempted:.2g} preemptions per request" if preempted >= 0.02 else ""
-        return f"the KV pool binds: {usage:.0%} of it in use at {running:.3g} running, {waiting:.3g} waiting{churn}"
+        return f"the KV pool binds: {usage:.0%} of it in use at {run} running, {wait} waiting{churn}"
     if running > 0.9 * settings.running_limit:
-        return f"the slots bind: {running:.3g} of {settings.running_limit} run, {waiting:.3g} wait, {usage:.0%} of the KV pool in use"
+        return f"the slots bind: {run} of {settings.running_limit} run, {wait} wait, {usage:.0%} of the KV pool in use"
     if tokens > 0.7 * settings.max_num_batched_tokens:
-        return (
-            f"the token budget binds: {tokens:,.0f} of {settings.max_num_batched_tokens:,} tokens in a step on average, {waiting:.3g} wait"
-        )
-    return f"bursts queue for a while: {waiting:.3g} wait on average, {usage:.0%} of the KV pool in use"
+        return f"the token budget binds: {tokens:,.0f} of {settings.max_num_batched_tokens:,} tokens in a step on average, {wait} wait"
+    return f"bursts queue for a while: {wait} wait on average, {usage:.0%} of the KV pool in use"
 
 
 def _undone(space: Space, best: Point, name: str) -> Point:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from barostat.catalog import metric_names as names
+from barostat.core.units import figure
 from barostat.core.window import Window
 from barostat.engines.vllm.metrics.gauges import queue_length
 from barostat.engines.vllm.metrics.quantiles import Histogram
@@ -117,7 +118,7 @@ class ObservedTraffic:
 
     def told(self) -> str:
         """The traffic in one sentence."""
-        came = f"{self.clients} clients that wait for each answer" if self.clients is not None else f"{self.rate_per_s:.3g} requests/s"
+        came = f"{self.clients} clients that wait for each answer" if self.clients is not None else f"{figure(self.rate_per_s)} requests/s"
         shared = f", {self.hit_ratio:.0%} of the prompt tokens shared" if self.hit_ratio >= 0.005 else ""
         return (
             f"traffic seen over {self.span_s:.0f} s: {came}, prompts of {self.prompts.mean_tokens:,.0f} tokens on average, "

@@ -183,10 +183,10 @@ def _what_would_change_it(found: CapacityPlan, binding: bool) -> str:
     """What a person could do about the number of seats."""
     if not binding:
         return ". More slots, or longer requests, would change it"
-    ways = ["shorter outputs", "another replica"]
+    ways = ["Shorter outputs", "another replica"]
     card = found.request.card
     if found.flags.kv_cache_dtype == "auto" and (card is None or float(card.capability or 0) >= 8.9):
-        ways.insert(0, "fp8 KV (about twice as many)")
+        ways = ["fp8 KV (about twice as many)", "shorter outputs", "another replica"]
     more = (
         " At 0.31.0 and later --max-num-active-seqs lowers it without capturing graphs anew"
         if found.flags.version.at_least("0.31.0")

@@ -127,6 +127,7 @@ def test_answers_of_one_token_keep_any_time_between_tokens_and_none_at_all_keep_
     ("values", "said"),
     [
         ({"kv_usage_ratio": 0.95, "waiting": 9, "running": 20, "preempted_ratio": 0.4}, "KV pool binds"),
+        ({"kv_usage_ratio": 0.95, "waiting": 1012.3, "running": 20, "preempted_ratio": 0.4}, "at 20 running, 1,012 waiting"),
         ({"kv_usage_ratio": 0.2, "waiting": 9, "running": 2.9}, "slots bind"),
         ({"kv_usage_ratio": 0.2, "waiting": 9, "running": 1, "tokens_per_step": 1900}, "token budget binds"),
         ({"kv_usage_ratio": 0.2, "waiting": 2, "running": 1, "tokens_per_step": 100}, "bursts"),

@@ -162,6 +162,13 @@ def test_limits_follow_from_traffic_and_each_says_why() -> None:
     assert (old.watermark, old.max_queued_requests) == (None, None)
 
 
+@pytest.mark.parametrize(("dtype", "said"), [("auto", ". fp8 KV (about twice as many), shorter outputs, "), ("fp8", ". Shorter outputs, ")])
+def test_what_would_change_the_seats_is_a_sentence(dtype: str, said: str) -> None:
+    found = made("--model", "Qwen/Qwen3-8B", "--gpu", "L40S", "--kv-cache-dtype", dtype)
+    limits = limits_from(found, traffic_from_quantiles((3000, 3000), (300, 300), "quantiles"), "0.32.0").limits
+    assert f"{said}another replica would change it." in limits.because["engine.maxNumSeqs"]
+
+
 def test_the_queue_is_of_all_data_parallel_ranks_and_of_who_runs() -> None:
     """One API server counts the requests of all its ranks, running and waiting: seats alone would let nobody wait."""
     options = ("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.32.0")
