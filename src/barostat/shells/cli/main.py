@@ -14,7 +14,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from barostat import __version__
 from barostat.core.errors import InputError, OutsideError
@@ -87,8 +87,24 @@ exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 t
 """
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Examples as they are written, line for line; prose as wide as the terminal."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        import textwrap  # only where help is asked for
+
+        return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence; the usage is a --help away."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Help is laid out alike in every verb."""
+        super().__init__(*args, **options)
+        self.formatter_class = _Help
 
     def error(self, message: str) -> NoReturn:
         named: argparse.ArgumentParser = self
@@ -140,7 +156,6 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         prog="barostat",
         description="Keeps vLLM out of KV-cache collapse: sees pressure, names its cause, says what to do.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"barostat {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)

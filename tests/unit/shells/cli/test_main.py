@@ -95,3 +95,15 @@ def test_more_flags_than_any_verb_has_are_refused_at_once(capsys: pytest.Capture
     assert main(["plan", *["--kv-cach", "64"] * 20_000]) == 2
     assert "20,000 flags are more than any verb has; at most 1,000 are read" in capsys.readouterr().err
     assert main(["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--", *["--max-num-seqs", "64"] * 2_000]) == 0
+
+
+@pytest.mark.parametrize("verb", ["example", "report"])
+def test_the_prose_of_a_help_is_as_wide_as_the_terminal(
+    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([verb, "--help"])
+    prose, _, examples = capsys.readouterr().out.partition("\nexamples:\n")
+    assert max(map(len, prose.splitlines())) <= 80
+    assert examples.count(f"\n  barostat {verb} ") >= 1

@@ -25,7 +25,6 @@ def add_parser(verbs: Any) -> None:
         help="a script for bash, zsh or fish that completes verbs, flags and targets",
         description="Print the script with which a shell completes barostat's verbs, flags, values, and targets from the cluster.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", metavar="SHELL", choices=(*SHELLS, "names"), help="bash, zsh or fish")
     parser.add_argument("kind", nargs="?", choices=("targets", "namespaces", "cards", "models", "pages"), help=argparse.SUPPRESS)

@@ -28,7 +28,6 @@ def add_parser(verbs: Any) -> None:
         help="what is configured in files and the environment, and where it comes from",
         description="Show the flags that files and the environment set.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     inner = parser.add_subparsers(dest="action", metavar="show", required=True)
     show = inner.add_parser("show", help="what is configured", description="Every flag that is configured, its value, and its source.")

@@ -27,7 +27,6 @@ def add_parser(verbs: Any) -> None:
         help="sample files to try everything on: a trace, a bundle, a manifest, limits, a log",
         description="Write a small sample: " + "; ".join(f"{kind}: {told}" for kind, (_, told, _) in SAMPLES.items()) + ".",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("kind", choices=(*SAMPLES, "all"), metavar="KIND", help=f"{', '.join(SAMPLES)}; all: every one, as files")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output; of all: this folder)")

@@ -26,7 +26,6 @@ def add_parser(verbs: Any) -> None:
         help="show, compare and check a limits file",
         description="A ServingLimits file: what a model is allowed to do under load.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, files, text in (("show", 1, "show the limits"), ("validate", 1, "check the file"), ("diff", 2, "compare two files")):

@@ -37,7 +37,6 @@ def add_parser(verbs: Any) -> None:
         help="how much fits on a GPU, and which limits follow",
         description="From a model, a card and vLLM's flags: KV memory, blocks, tokens, requests, whether it starts, what limits follow.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_arguments(parser)
     parser.add_argument("command", nargs="*", metavar="MODEL | -- vllm serve ...", help="a model, or vLLM's own command line")

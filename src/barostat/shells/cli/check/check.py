@@ -31,7 +31,6 @@ def add_parser(verbs: Any) -> None:
         help="check manifests, charts and command lines before they are merged",
         description="Reads manifests (Kubernetes, KServe, Ray, compose, systemd, shell, values of charts) and says what would break.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", help="files, folders, or - for stdin")
     parser.add_argument(

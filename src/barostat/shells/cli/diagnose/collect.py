@@ -32,7 +32,6 @@ def add_parser(verbs: Any) -> None:
         help="record a bundle, redacted, to be diagnosed elsewhere or later",
         description="Look at running vLLM engines for a while and write what they show as a bundle, without secrets and prompts.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_targets(parser)
     parser.add_argument("--for", dest="for_s", type=parse_duration, metavar="TIME", help=FOR_HELP)

@@ -50,7 +50,6 @@ def add_parser(verbs: Any) -> None:
         help="name what is wrong, with the evidence for it and against the others",
         description="Look at running vLLM engines, at an address or in a cluster, or at a recorded bundle, and name what is wrong.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_targets(parser, "http://host:8000; deploy/, sts/, lws/ or pod/NAME in a cluster; a bundle or a log")
     parser.add_argument("--bundle", metavar="PATH", help="a recorded bundle: a directory or a .tar.gz")

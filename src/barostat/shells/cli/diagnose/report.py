@@ -37,7 +37,6 @@ def add_parser(verbs: Any) -> None:
         description="From Prometheus' memory: what the fleet has and traffic asks, and when it will not fit; or, with --from and --to, "
         "what happened in that time, cause by cause.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_targets(parser, "deploy/, sts/, lws/ or pod/NAME: by the names of its pods")
     parser.add_argument("-n", "--namespace", metavar="NS", help="only series of that namespace")

@@ -40,7 +40,6 @@ def add_parser(verbs: Any) -> None:
         help="the fleet live in the terminal: KV, queue, preemptions, latency and verdict of each replica",
         description="Show running vLLM engines live, one row each, with what is wrong with it and since when.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_targets(parser)
     parser.add_argument(

@@ -40,7 +40,6 @@ def add_parser(verbs: Any) -> None:
         help="list, show, resume or abort what `mitigate` began",
         description="Incidents are kept in the cluster, a ConfigMap each, so that any machine can go on with one.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     kinds = parser.add_subparsers(dest="kind", metavar="list|show|resume|abort", required=True)
     listed = kinds.add_parser("list", help="every incident of the namespace, the newest first")

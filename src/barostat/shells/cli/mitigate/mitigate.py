@@ -53,7 +53,6 @@ def add_parser(verbs: Any) -> None:
         help="end the pressure on a workload: one change, proved on one replica first, or taken back",
         description="Diagnose a Deployment, plan one change, check, carry it out one replica at a time, verify, or take it back.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", metavar="TARGET", help="deploy/NAME")
     parser.add_argument(

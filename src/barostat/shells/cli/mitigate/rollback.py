@@ -50,7 +50,6 @@ def add_parser(verbs: Any) -> None:
         help="take the change of an incident back, one replica at a time",
         description="Take back what `mitigate` changed.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", metavar="ID|TARGET", help="an incident, or deploy/NAME for its change in force")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and the checks; write nothing")

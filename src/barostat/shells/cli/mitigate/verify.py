@@ -37,7 +37,6 @@ def add_parser(verbs: Any) -> None:
         help="hold a workload against what its last change promised",
         description="Watch every replica and hold it against the expectation and the figures that the last incident recorded.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", metavar="TARGET", help="deploy/NAME, or an incident")
     parser.add_argument(

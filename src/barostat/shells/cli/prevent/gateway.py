@@ -31,7 +31,6 @@ def add_parser(verbs: Any) -> None:
         help="admit requests by what they will hold in the KV cache, in front of one or more engines",
         description="Enforce a limits file where requests come in: admitted, queued, capped or refused by what each will hold.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--limits", required=True, type=Path, metavar="FILE", help="the limits file")
     parser.add_argument("target", nargs="?", metavar="deploy/NAME", help="the engines are its pods: ready ones join, those that go drain")

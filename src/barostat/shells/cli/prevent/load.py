@@ -31,7 +31,6 @@ def add_parser(verbs: Any) -> None:
         help="send an engine requests and measure its streams: TTFT, ITL, throughput, refusals",
         description="Send any OpenAI-compatible engine requests, in open or closed loop, and measure every stream.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target_arguments(parser)
     what = parser.add_argument_group("traffic (one of)").add_mutually_exclusive_group(required=True)

@@ -28,7 +28,6 @@ def add_parser(verbs: Any) -> None:
         help="Prometheus recording and alert rules from the limits or a running workload",
         description="Rules that fire on harm (waiting, preemption, stalled tokens, a burning budget), never on high memory alone.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="http://host:8000, deploy/NAME, or a recorded bundle (read only)")
     parser.add_argument("--limits", type=Path, metavar="FILE", help="the limits file: what is promised, and what it was derived from")

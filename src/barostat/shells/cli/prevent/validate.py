@@ -31,7 +31,6 @@ def add_parser(verbs: Any) -> None:
         help="prove a limits file under load: long prompts, bursts, the worst mix, where the knee is",
         description="A load test that decides: does this engine keep its service level at all that the limits allow?",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target_arguments(parser)
     parser.add_argument("--limits", required=True, type=Path, metavar="FILE", help="the limits file that is to be proved")

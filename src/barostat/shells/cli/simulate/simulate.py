@@ -35,7 +35,6 @@ def add_parser(verbs: Any) -> None:
         help="what a configuration does with a workload: goodput, latencies, KV usage, preemptions, rejections",
         description="Take a workload through the scheduler and block pool of vLLM, decision for decision, without an engine.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_workload_arguments(parser, may_be_live=True)
     add_rate_argument(parser)

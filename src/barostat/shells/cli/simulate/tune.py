@@ -41,7 +41,6 @@ def add_parser(verbs: Any) -> None:
         help="the engine settings with the best goodput under given service levels",
         description="Search vLLM's levers on the twin for the most requests per second that keep the service levels.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     wanted = parser.add_argument_group("service levels (at least one, or a --limits file that has one)")
     wanted.add_argument("--slo-ttft-p99", type=float, metavar="S", help="99 in 100 requests have their first token within S seconds")

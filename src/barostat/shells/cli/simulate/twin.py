@@ -28,7 +28,6 @@ def add_parser(verbs: Any) -> None:
         help="vLLM's HTTP API, metrics and log in front of the twin: for demos, tests and drills without a GPU",
         description="Serve as vLLM would with this configuration, step for step and in real time: API, metrics, log lines, errors.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_pace_arguments(parser)
     add_engine_arguments(parser)

@@ -47,7 +47,6 @@ def add_parser(verbs: Any) -> None:
         help="today's configuration beside candidates, on the same workload: latencies, goodput, preemptions",
         description="Try changes of the engine's settings on a workload, without an engine.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_seen_arguments(parser)
     add_workload_arguments(parser)
