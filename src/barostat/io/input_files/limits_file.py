@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import io
 import json
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import yaml
 
@@ -33,14 +34,24 @@ def load(path: Path) -> ServingLimits:
     Errors: InputError that lists every unknown key, wrong type and impossible value with line and column.
     """
     try:
-        if path.stat().st_size > _LARGEST_FILE_BYTES:
-            raise InputError("is larger than 1 MB: not a limits file", str(path))
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as opened:
+            return read(opened, str(path))
     except OSError as error:
         raise InputError(error.strerror or str(error), str(path)) from None
+
+
+def read(stream: BinaryIO, source: str) -> ServingLimits:
+    """The limits that come in.
+
+    Errors: as `load`; OSError where it cannot be read.
+    """
+    raw = stream.read(_LARGEST_FILE_BYTES + 1)
+    if len(raw) > _LARGEST_FILE_BYTES:
+        raise InputError("is larger than 1 MB: not a limits file", source)
+    try:
+        return parse(io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8").read(), source)
     except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", str(path)) from None
-    return parse(text, str(path))
+        raise InputError("is not UTF-8 text", source) from None
 
 
 def parse(text: str, source: str = "limits") -> ServingLimits:

@@ -8,11 +8,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from barostat.core.errors import InputError
 
 STDIN = "-"
 NAME = "stdin"
+
+
+def piped_in(where: str = STDIN) -> BinaryIO:
+    """What is piped in, as bytes.
+
+    Errors: InputError where this program was started with stdin closed.
+    """
+    if sys.stdin is None:
+        raise InputError("stands for what is piped in, and stdin is closed", where)
+    return sys.stdin.buffer
 
 
 @contextmanager
@@ -24,7 +35,7 @@ def as_file(given: str) -> Iterator[Path]:
     if given != STDIN and not _is_pipe(Path(given)):
         yield Path(given)
         return
-    if given == STDIN and sys.stdin.isatty():
+    if given == STDIN and (sys.stdin is None or sys.stdin.isatty()):
         raise InputError("stands for what is piped in, and nothing is: kubectl logs --previous POD | barostat diagnose --log -", "--log -")
     import tempfile  # dear, and most runs know only how a pipe is written
 
@@ -34,7 +45,7 @@ def as_file(given: str) -> Iterator[Path]:
             with copy.open("wb") as file:
                 try:
                     if given == STDIN:
-                        shutil.copyfileobj(sys.stdin.buffer, file)
+                        shutil.copyfileobj(piped_in(), file)
                     else:
                         with Path(given).open("rb") as pipe:
                             shutil.copyfileobj(pipe, file)

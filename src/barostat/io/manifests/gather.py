@@ -11,13 +11,13 @@ Values files of a chart are read beside it. What could not be rendered is said i
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barostat.core.errors import InputError
+from barostat.io.input_files.piped import piped_in
 from barostat.io.manifests.read import KUSTOMIZATIONS, TEXT_ENDINGS, YAML_ENDINGS, document_of, read_file
 from barostat.io.manifests.yaml_tree import LARGEST_BYTES
 from barostat.lint.document import Document, Place
@@ -77,7 +77,7 @@ def gather(named: Sequence[str], *, render: bool = True) -> Gathered:
 
 
 def _stdin() -> str:
-    data = sys.stdin.buffer.read(LARGEST_BYTES + 1)
+    data = piped_in().read(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:
         raise InputError(f"is larger than {LARGEST_BYTES >> 20} MB: no manifest", "<stdin>")
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from barostat.core.errors import InputError
-from barostat.io.input_files.piped import as_file
+from barostat.io.input_files.piped import as_file, piped_in
 
 
 class _Input(io.TextIOWrapper):
@@ -39,6 +39,14 @@ def test_a_terminal_is_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", _Input(b"", terminal=True))
     with pytest.raises(InputError, match="kubectl logs"), as_file("-"):
         pass
+
+
+def test_a_program_that_was_started_without_stdin_has_nothing_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match="kubectl logs"), as_file("-"):
+        pass
+    with pytest.raises(InputError, match="stdin is closed"):
+        piped_in()
 
 
 def test_a_named_pipe_is_read_to_its_end(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 
@@ -107,3 +108,15 @@ def test_the_prose_of_a_help_is_as_wide_as_the_terminal(
     prose, _, examples = capsys.readouterr().out.partition("\nexamples:\n")
     assert max(map(len, prose.splitlines())) <= 80
     assert examples.count(f"\n  barostat {verb} ") >= 1
+
+
+@pytest.mark.parametrize("action", ["validate", "show"])
+def test_limits_are_read_from_a_pipe(action: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    document = b"apiVersion: barostat.dev/v1alpha1\nkind: ServingLimits\nspec: {request: {maxInputTokens: 100}}\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(document)))
+    assert main(["limits", action, "-"]) == 0
+    assert {"validate": "stdin: valid", "show": "request.maxInputTokens"}[action] in capsys.readouterr().out
+    for wrong, said in ((b"\xff\xfe", "stdin: is not UTF-8 text"), (b"x" * 1_000_001, "stdin: is larger than 1 MB")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(wrong)))
+        assert main(["limits", action, "-"]) == 2
+        assert said in capsys.readouterr().err

@@ -18,6 +18,8 @@ examples:
 exit codes: 0 valid, or nothing differs; 1 they differ; 2 not a valid limits file
 """
 
+_PIPED = Path("-")
+
 
 def add_parser(verbs: Any) -> None:
     """Add the verb."""
@@ -30,7 +32,7 @@ def add_parser(verbs: Any) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, files, text in (("show", 1, "show the limits"), ("validate", 1, "check the file"), ("diff", 2, "compare two files")):
         action = actions.add_parser(name, help=text)
-        action.add_argument("files", nargs=files, metavar="FILE", type=Path)
+        action.add_argument("files", nargs=files, metavar="FILE", type=Path, help="a limits file; - is what is piped in")
         action.add_argument("-o", "--output", choices=("table", "json", "yaml", "md"), default="table")
         action.add_argument("--exit-zero", action="store_true", help="exit 0 also when they differ")
         action.set_defaults(run=run)
@@ -42,12 +44,13 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the action; answer its exit code."""
     from barostat.io.input_files import limits_file
+    from barostat.io.input_files.piped import NAME, piped_in
 
     if arguments.action == "schema":
         return _schema(crd=arguments.crd)
-    found = [limits_file.load(path) for path in arguments.files]
+    found = [limits_file.read(piped_in(), NAME) if path == _PIPED else limits_file.load(path) for path in arguments.files]
     if arguments.action == "validate":
-        file = str(arguments.files[0])
+        file = NAME if arguments.files[0] == _PIPED else str(arguments.files[0])
         print(f"{file}: valid" if arguments.output == "table" else json_text({"valid": True, "file": file}, None))
         return 0
     if arguments.action == "show":
