@@ -218,7 +218,7 @@ def _because_engine(found: CapacityPlan, engine: EngineLimits, because: dict[str
             "the pool is estimated, so the engine keeps measuring it; lowering this shrinks the pool, it gives no headroom to requests"
         )
     if engine.kv_cache_memory_bytes is not None:
-        because["engine.kvCacheMemoryBytes"] = f"the pool that was {found.available.source}: pinned, so that a restart gets the same one"
+        because["engine.kvCacheMemoryBytes"] = f"the pool is pinned, so that a restart gets the same one ({found.available.source})"
     if engine.max_queued_requests is not None:
         _because_queue(found.flags.dp, because)
 

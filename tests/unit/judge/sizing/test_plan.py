@@ -169,6 +169,12 @@ def test_what_would_change_the_seats_is_a_sentence(dtype: str, said: str) -> Non
     assert f"{said}another replica would change it." in limits.because["engine.maxNumSeqs"]
 
 
+def test_a_pool_that_was_told_is_pinned_and_who_told_it_is_said() -> None:
+    found = made("--model", "Qwen/Qwen3-8B", "--available-kv-gib", "57.5")
+    because = limits_from(found, None, "0.32.0").limits.because["engine.kvCacheMemoryBytes"]
+    assert because == "the pool is pinned, so that a restart gets the same one (as given)"
+
+
 def test_the_queue_is_of_all_data_parallel_ranks_and_of_who_runs() -> None:
     """One API server counts the requests of all its ranks, running and waiting: seats alone would let nobody wait."""
     options = ("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", "0.32.0")
