@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -230,7 +231,7 @@ def _text_printer(arguments: argparse.Namespace) -> Callable[[ShownReport], None
 
 
 def _console() -> Console:
-    """What is written as a person reads it; without padding where it is no terminal. It heeds NO_COLOR."""
+    """What is written as a person reads it; without padding where it is no terminal, and plain text with NO_COLOR."""
     from rich.console import Console
 
     from barostat.shells.cli.gated_streams import own
@@ -238,4 +239,13 @@ def _console() -> Console:
     from barostat.shells.reports.wrapped import terminal_width
 
     width = terminal_width()
-    return Console(file=cast("TextIO", Unpadded(own(sys.stdout))), width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    file = cast("TextIO", Unpadded(own(sys.stdout)))
+    return Console(
+        file=file,
+        width=width,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+    )

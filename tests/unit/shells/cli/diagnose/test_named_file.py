@@ -65,6 +65,24 @@ def test_an_empty_pipe_is_told_by_the_name_that_a_person_knows(monkeypatch: pyte
     assert capsys.readouterr().out.startswith("note: stdin is empty\n")
 
 
+class Screen(io.StringIO):
+    """What a terminal gets."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("words", "plain"), [([], False), (["--no-color"], True)])
+def test_a_terminal_gets_plain_text_where_it_is_asked_for(words: list[str], plain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    assert main(["diagnose", "vllm.log", *words]) == 1
+    assert ("\x1b" not in screen.getvalue()) is plain
+    assert "CRITICAL" in screen.getvalue()
+
+
 def test_a_pipe_is_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(REFUSED,), daemon=True)
