@@ -29,7 +29,7 @@ _SHARED_MORE, _SHARED_LESS = 0.3, 0.5  # of what one look says: that prompts sha
 _UNSURE = 0.25  # of the prompts: with more that is only reckoned, a look says nothing of what they share
 _SETTLED_S = 2.0  # after which a prompt is taken to be computed, though nothing was heard of its answer, which may not be streamed
 _PACE_WEIGHT = 0.02
-_FAR = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.6, 0.4, 0.2, 0.0)
+_FAR = (*(1.0,) * (_COUNT - 7), 0.9, 0.8, 0.7, 0.6, 0.4, 0.2, 0.0)
 """Share of the margin that is kept at each horizon: what is far off can still be answered by admitting less until then."""
 _FAR_SQUARED = tuple(share * share for share in _FAR)
 _SHARED_LEAST = 0.02

@@ -15,9 +15,11 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from functools import cache
 
-HORIZONS = (0, 16, 48, 96, 144, 192, 256, 384, 512, 768, 1024, 1536, 3072, 6144, 12288)
+HORIZONS = (*range(0, 193, 16), 256, 384, 512, 768, 1024, 1536, 3072, 6144, 12288)
 """Tokens from now at which the running set is looked at. All sequences of a replica grow at about the same rate: these are its steps. What
 was admitted together grows together, and peaks before the first of it ends: where most answers end, they stand close."""
+_COUNT = len(HORIZONS)
+_CUT_BITS = _COUNT.bit_length()
 _SHAPE = 3  # bits of a length below its leading one that tell bins apart: 8 bins to an octave
 _BINS = (18 << _SHAPE) + 1
 _MEMORY = 2000.0
@@ -94,17 +96,18 @@ class LengthClass:
             one = one._parent
 
     def remaining(self, age_tokens: int, left_tokens: int) -> tuple[float, ...]:
-        """The chance that an answer of that age still grows at each of the horizons, up to the last that is within what it has left.
+        """The chance that an answer of that age still grows at each of the horizons, up to the first that is not within what it has left.
 
-        Past the tuple's end the chance is nothing.
+        There it counts as if it grew so far: it ends between two horizons, and answers that end together hold the most just before. Past the
+        tuple's end the chance is nothing.
         """
         if self._new >= 8 + self._total / 8 or self.root.seen >= self._root_seen:
             self._remake()
         place = bin_of(age_tokens)
-        cut = max(1, bisect_left(HORIZONS, left_tokens))  # what is held now is held, whatever is left
-        row = self._rows.get(place << 4 | cut)
+        cut = min(_COUNT, bisect_left(HORIZONS, max(0, left_tokens)) + 1)  # what is held now is held, whatever is left
+        row = self._rows.get(place << _CUT_BITS | cut)
         if row is None:
-            row = self._rows[place << 4 | cut] = self._row(place, cut)
+            row = self._rows[place << _CUT_BITS | cut] = self._row(place, cut)
         return row
 
     def mean_tokens(self, most: int) -> float:

@@ -24,7 +24,7 @@ def test_a_bin_is_an_eighth_of_an_octave(tokens: int) -> None:
 
 def test_with_nothing_known_an_answer_runs_to_its_limit() -> None:
     one = Lengths().of("", "chat", "", 100, 1000)
-    assert one.remaining(0, 1000) == (1.0,) * 10  # the horizons up to 768
+    assert one.remaining(0, 1000) == (1.0,) * 18  # the horizons up to 1,024, the first that it does not reach
     assert one.mean_tokens(1000) == pytest.approx(1000)
 
 
@@ -91,4 +91,4 @@ def test_no_more_than_so_many_classes_are_kept() -> None:
 def test_an_answer_that_may_not_end_earlier_runs_to_its_limit() -> None:
     known = Lengths().known
     known.learn(1, True)
-    assert known.remaining(5, 100) == (1.0, 1.0, 1.0, 1.0)
+    assert known.remaining(5, 100) == (1.0,) * 8  # up to 112

@@ -65,6 +65,19 @@ def test_above_capacity_the_forecast_is_near_the_oracle_and_better_than_a_static
     assert crowded.preempted_ratio > ours.preempted_ratio
 
 
+@pytest.mark.parametrize("limit", [150, 600])
+def test_answers_that_all_run_to_their_limit_are_foreseen_between_two_horizons(limit: int) -> None:
+    dice = random.Random(3)
+    fleet = Fleet(2, Settings(kv_blocks=513, max_model_len=4096), LinearPace(0.02, 2e-5, 3e-4, 0.0))
+    at, made = 0.0, []
+    for number in range(600):
+        at += dice.expovariate(3600 / limit)  # half as many again as both can take
+        made.append(Row(str(number), at, dice.randint(20, 45), limit))
+    outcome = GatedRun(fleet, RULES, Traffic(made, limit)).run()
+    assert len(outcome.lives) > 200
+    assert outcome.preemptions <= 0.01 * len(outcome.lives)
+
+
 def test_the_same_run_is_the_same() -> None:
     one, other = (run_gated(FLEET, RULES, traffic(60.0, 500), SLO) for _ in range(2))
     assert one == other
