@@ -98,8 +98,8 @@ class LengthClass:
     def remaining(self, age_tokens: int, left_tokens: int) -> tuple[float, ...]:
         """The chance that an answer of that age still grows at each of the horizons, up to the first that is not within what it has left.
 
-        There it counts as if it grew so far: it ends between two horizons, and answers that end together hold the most just before. Past the
-        tuple's end the chance is nothing.
+        There it counts as if it grew so far: it ends between two horizons, and answers that end together hold the most just before.
+        Past the tuple's end the chance is nothing.
         """
         if self._new >= 8 + self._total / 8 or self.root.seen >= self._root_seen:
             self._remake()
