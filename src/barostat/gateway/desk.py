@@ -95,7 +95,7 @@ class Desk:
                 each = self.counts.each(shape, bound)
             if limit is not None and each > limit:
                 # Its length is not known to be allowed. Well below by the estimate is enough only at half the limit, and of one prompt.
-                if shape.prompts > 1 or 2 * self.counts.careful_estimate(shape) > limit:
+                if shape.prompts > 1 or 2 * self.counts.careful_estimate(shape, exchange.body) > limit:
                     counted, tokens = "bound", max(bound, each * shape.prompts)
                 else:
                     counted = "estimate"

@@ -179,3 +179,17 @@ def test_a_short_body_that_is_mostly_json_teaches_no_estimate_that_lets_a_long_p
         assert client.heard.startswith(b"HTTP/1.1 413 ")
 
     asyncio.run(run())
+
+
+def test_a_prompt_of_digits_and_single_letters_is_counted_though_its_bytes_are_few() -> None:
+    async def run() -> None:
+        world = counting("request: {maxInputTokens: 1000}")
+        client = world.client()
+        client.sends(post("/v1/completions", {"model": "m", "prompt": "7 x " * 450, "max_tokens": 5}))
+        await settled(world)
+        assert Heard(world.engine().heard).requests[-1][1] == b"/tokenize"
+        world.engine().says(ok(b'{"count": 1800}'))
+        await settled(world)
+        assert client.heard.startswith(b"HTTP/1.1 413 ")
+
+    asyncio.run(run())

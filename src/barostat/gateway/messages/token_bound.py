@@ -23,10 +23,30 @@ MEDIA_TOKENS = 2048
 TOOLS_INDENTED = 2
 NORMALISED = 3
 _FIRST_TOKENS_PER_BYTE = 0.25
+_SAMPLED_BYTES = 1024
+_LETTERS_OF_ONE = 4
+_WIDE_TOKENS = 0.5
+_LETTERS = bytes((*range(65, 91), *range(97, 123)))
+_WIDE = bytes(range(128, 256))
+_NOT_MARKS = _WIDE + b" \n"
 _WEIGHT = 0.02
 _FIRST_SAMPLES = 50
 _ALL_OF_FIRST = 500
 _THEN_EVERY = 8
+
+
+def tokens_per_byte_of(text: bytes) -> float:
+    """As dense as tokens come in text with these characters, by a sample of them: a word at least one, each four letters one, each digit and
+    mark one, a letter that is not ASCII (two to four bytes) up to two."""
+    sample = text[:: len(text) // _SAMPLED_BYTES | 1]
+    if not sample:
+        return 0.0
+    rest = sample.translate(None, _LETTERS)
+    words = rest.count(b" ") + rest.count(b"\n")
+    marks = len(rest.translate(None, _NOT_MARKS))
+    wide = len(sample) - len(sample.translate(None, _WIDE))
+    letters = len(sample) - len(rest)
+    return (max(letters / _LETTERS_OF_ONE, words) + marks + _WIDE_TOKENS * wide) / len(sample)
 
 
 class TokenCounts:
@@ -69,11 +89,13 @@ class TokenCounts:
             return shape.prompt_ids
         return int(shape.text_bytes * self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE) + self.per_medium * shape.media) + 1
 
-    def careful_estimate(self, shape: Shape) -> int:
-        """The same for a limit: never less than text commonly is. Short bodies are mostly JSON, and teach too few tokens for a byte."""
+    def careful_estimate(self, shape: Shape, body: bytes) -> int:
+        """The same for a limit: never less than text commonly is, nor than text of these characters. Short bodies are mostly JSON, and teach
+        too few tokens for a byte; of digits or single letters each is a token."""
         if shape.prompt_ids:
             return shape.prompt_ids
-        return max(self.estimate(shape), int(shape.text_bytes * _FIRST_TOKENS_PER_BYTE + self.per_medium * shape.media) + 1)
+        per_byte = max(_FIRST_TOKENS_PER_BYTE, tokens_per_byte_of(body))
+        return max(self.estimate(shape), int(shape.text_bytes * per_byte + self.per_medium * shape.media) + 1)
 
     def bound_of_text(self, text: str) -> int:
         """Never below the truth of one prompt."""
