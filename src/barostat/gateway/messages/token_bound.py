@@ -36,8 +36,8 @@ _THEN_EVERY = 8
 
 
 def tokens_per_byte_of(text: bytes) -> float:
-    """As dense as tokens come in text with these characters, by a sample of them: a word at least one, each four letters one, each digit and
-    mark one, a letter that is not ASCII (two to four bytes) up to two."""
+    """As dense as tokens come in text with these characters, by a sample of them: a word at least one, each four letters one, each digit
+    and mark one, a letter that is not ASCII (two to four bytes) up to two."""
     sample = text[:: len(text) // _SAMPLED_BYTES | 1]
     if not sample:
         return 0.0
@@ -90,8 +90,8 @@ class TokenCounts:
         return int(shape.text_bytes * self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE) + self.per_medium * shape.media) + 1
 
     def careful_estimate(self, shape: Shape, body: bytes) -> int:
-        """The same for a limit: never less than text commonly is, nor than text of these characters. Short bodies are mostly JSON, and teach
-        too few tokens for a byte; of digits or single letters each is a token."""
+        """The same for a limit: never less than text commonly is, nor than text of these characters. Short bodies are mostly JSON, and
+        teach too few tokens for a byte; of digits or single letters each is a token."""
         if shape.prompt_ids:
             return shape.prompt_ids
         per_byte = max(_FIRST_TOKENS_PER_BYTE, tokens_per_byte_of(body))
