@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -33,13 +33,18 @@ _STRETCH = re.compile(
 )
 """Where what was started before may have ended: a function begins or ends, something is killed or waited for."""
 _DOCKER = re.compile(r"^(?:docker|podman|nerdctl)$")
+_PLACEHOLDER = re.compile(r"(?<=[\s=])<([A-Za-z_][\w-]*)>(?=\s|$)")
+"""`<port>`, for the reader to fill in: a shell would read two redirections, of which none is meant."""
+_OWN = re.compile(r"(?:docker\.io/)?vllm/")
+_NAMED = re.compile(r"^\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})$")
 
 
 def engines_of_script(document: Document, node: Node, name: str, *, form: str = "script") -> Iterator[Engine]:
     """Every server that the shell text starts, in order. A text that names none is not taken apart, nor one longer than a script is."""
     if len(node.text) > LONGEST_SCRIPT or not (SERVER.search(node.text) or _CONTAINER.search(node.text)):
         return
-    words, _ = split_words(node.text, {}, whole_script=True)
+    whole_text = _PLACEHOLDER.sub(lambda found: f"${found[1].replace('-', '_')}_", node.text)
+    words, _ = split_words(whole_text, {}, whole_script=True)
     env: dict[str, Given] = {}
     stretches = [match.start() for match in _STRETCH.finditer(node.text)]
     for command in _commands(words):
@@ -47,23 +52,23 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
         texts = [word.text for word in command]
         joined = " ".join(texts)
         if not starts_server(joined):
-            docker = _docker_image(texts)
+            docker = _docker_image(texts, env)
             if docker is None:
                 if len(texts) < 3 or texts[0] == "export":
                     env.update(_assigned(document, node, command))
                 continue
-            command, image = command[docker + 1 :], Given(texts[docker], document.within(node, command[docker].start, command[docker].end))
-            if not command or is_program(command[0].text) or not any(word.text.startswith("-") for word in command):
+            command, image = command[docker + 1 :], _image(document, node, command[docker], env)
+            if not command or is_program(command[0].text) or not (_arguments(command) or _OWN.match(image.text)):
                 continue
         else:
             image = None
             if texts[0] in ("echo", "printf", "pip", "uv", "grep", "pkill", "kubectl", "#", "alias") or "--help" in texts:
                 continue
-            docker = _docker_image(texts)
+            docker = _docker_image(texts, env)
             if docker is not None:
-                image = Given(texts[docker], document.within(node, command[docker].start, command[docker].end))
+                image = _image(document, node, command[docker], env)
         start, end = command[0].start, command[-1].end
-        line = read_text(document, node, {key: given.text for key, given in env.items()}, start, end)
+        line = read_text(document, node, {key: given.text for key, given in env.items()}, start, end, whole_text[start:end])
         facts = image_facts(image.text) if image is not None else None
         own = _assigned(document, node, whole[: docker or 0], behind=("-e", "--env")) if image is not None else {}
         own |= {key: given for key, given in _assigned(document, node, whole).items() if key in line.assigned}
@@ -112,16 +117,36 @@ def _commands(words: list[Word]) -> Iterator[list[Word]]:
         yield found
 
 
-def _docker_image(texts: list[str]) -> int | None:
-    """Index of the image in `docker run ... IMAGE args`, where it is vLLM's."""
+def _docker_image(texts: list[str], env: Mapping[str, Given]) -> int | None:
+    """Index of the image in `docker run ... IMAGE args`, where it is vLLM's. It may stand in a variable; `volume:/path` is none."""
     if not texts or (not _DOCKER.match(texts[0]) and not (texts[0] == "sudo" and len(texts) > 1 and _DOCKER.match(texts[1]))):
         return None
     if "run" not in texts and "create" not in texts:
         return None
-    for index, text in enumerate(texts):
-        if "/" in text and not text.startswith(("-", "/", ".", "~", "$")) and "=" not in text and image_facts(text).server:
+    for index, word in enumerate(texts):
+        held = _valued(word, env)
+        text = held.text if held is not None else word
+        if "/" not in text or ":/" in text or "=" in text or text.startswith(("-", "/", ".", "~", "$")):
+            continue
+        if image_facts(text).server:
             return index
     return None
+
+
+def _arguments(command: Sequence[Word]) -> bool:
+    """True where one word is an argument: behind an image that is not vLLM's own, a lone `a/b` may be anything."""
+    return any(word.text.startswith("-") for word in command)
+
+
+def _valued(word: str, env: Mapping[str, Given]) -> Given | None:
+    """What the script set the variable to that the word names, None where it names none, or one that is set elsewhere."""
+    named = _NAMED.match(word)
+    return env.get(named[1] or named[2]) if named is not None else None
+
+
+def _image(document: Document, node: Node, word: Word, env: Mapping[str, Given]) -> Given:
+    """The image that the word names, where it is written: there a moving tag is to be mended."""
+    return _valued(word.text, env) or Given(word.text, document.within(node, word.start, word.end))
 
 
 def engines_of_unit(document: Document, node: Node, name: str) -> Iterator[Engine]:
