@@ -1,7 +1,8 @@
 """A value that the argument does not take.
 
 Meaning: text where a number is wanted, a share of memory above 1, a unit that vLLM does not read (`4Gi`), a choice that does not exist; a
-value behind a switch (`--enforce-eager=true`), or none where one is wanted; JSON whose quotes a shell has taken away.
+value behind a switch (`--enforce-eager=true`), or none where one is wanted; JSON whose quotes a shell has taken away, or with a comma
+behind its last entry.
 Impact: the server refuses to start.
 
 Bad:
@@ -46,7 +47,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             if argument.value is None:
                 yield Found(argument.place, f"{flag.option}: {argument.text!r} is no value for it", _meant(argument))
             elif flag.kind == "json" and argument.origin == "flag" and (why := _no_json(engine, argument.name, argument.text)):
-                yield Found(argument.place, f"{flag.option}: {why}", _QUOTED)
+                yield Found(argument.place, f"{flag.option}: {why[0]}", why[1])
             elif argument.name in _CHECKED and str(argument.value).lower() not in CHOICES[argument.name]:
                 yield Found(argument.place, f"{flag.option}: {argument.text!r} is none of {', '.join(CHOICES[argument.name])}")
             elif (
@@ -62,20 +63,33 @@ def judge(scene: Scene) -> Iterator[Found]:
                 )
 
 
-def _no_json(engine: Engine, name: str, text: str) -> str:
-    """Why the text is no JSON where JSON is wanted, empty where it is. One that does not begin as an object is judged for one argument."""
+def _no_json(engine: Engine, name: str, text: str) -> tuple[str, str] | None:
+    """Why the text is no JSON where JSON is wanted, and what would be. One that does not begin as an object is judged for one argument."""
     if not text.startswith("{"):
         pairs = re.fullmatch(r"\w+=\d+(?:,\w+=\d+)*", text) is not None and name == "limit_mm_per_prompt"
         old = engine.version is None or engine.version.before("0.10.0")
-        return f"{text!r} is read up to 0.9.2 only, JSON since" if pairs and not old else ""
+        return (f"{text!r} is read up to 0.9.2 only, JSON since", _QUOTED) if pairs and not old else None
     try:
         json.loads(text)
     except ValueError:
-        bare = re.search(r"[{,]\s*[A-Za-z_]\w*\s*:", text) is not None
-        return f"{text[:60]!r} is no JSON" + (": its keys have no quotes, which a shell takes away" if bare else "")
+        return _what_is_wrong(text)
     except RecursionError:
-        return ""
-    return ""
+        return None
+    return None
+
+
+def _what_is_wrong(text: str) -> tuple[str, str] | None:
+    """The most usual mistakes, each with its remedy; None for what somebody is to fill in (`{...}`, `<model>`)."""
+    if "..." in text or re.search(r"<[A-Za-z_][\w-]*>", text):
+        return None
+    shown = f"{' '.join(text.split())[:60]!r} is no JSON"
+    if re.search(r"[{,]\s*[A-Za-z_]\w*\s*:", text):
+        return f"{shown}: its keys have no quotes, which a shell takes away", _QUOTED
+    if (comma := re.search(r",\s*([}\]])", text)) is not None:
+        return f"{shown}: a comma stands before a {comma[1]}", "take out the comma behind the last entry"
+    if re.search(r"\\\r?\n", text):
+        return f"{shown}: a line of it ends in a backslash, which single quotes keep", "take out the backslash: within quotes lines go on"
+    return shown, _QUOTED
 
 
 def _of_switch(engine: Engine, argument: Argument) -> Found | None:

@@ -96,3 +96,27 @@ def test_pairs_were_read_until_0_9() -> None:
     assert told("--model=a/b", "--limit-mm-per-prompt", "image=4,video=1", tag="v0.9.2") == []
     message = "--limit-mm-per-prompt: 'image=4' is read up to 0.9.2 only, JSON since"
     assert [one for one, _ in told("--model=a/b", "--limit-mm-per-prompt=image=4")] == [message]
+
+
+@pytest.mark.parametrize(
+    ("written", "why", "fix"),
+    [
+        ('{"a": 1,}', "a comma stands before a }", "take out the comma behind the last entry"),
+        ('{"a": [1, 2,\n]}', "a comma stands before a ]", "take out the comma behind the last entry"),
+        (
+            '{"a": 1, \\\n"b": 2}',
+            "a line of it ends in a backslash, which single quotes keep",
+            "take out the backslash: within quotes lines go on",
+        ),
+    ],
+)
+def test_json_says_what_is_wrong_with_it(written: str, why: str, fix: str) -> None:
+    script = f"#!/bin/sh\nvllm serve a/b --kv-transfer-config '{written}'\n"
+    (found,) = [one for one in check([document_of(script, "a.sh")]).findings if one.rule == "bad-flag-value"]
+    assert found.message.endswith(f"is no JSON: {why}")
+    assert found.fix == fix
+
+
+@pytest.mark.parametrize("written", ["{...}", '{"model": <draft-model>}'])
+def test_json_that_somebody_is_to_fill_in_is_not_judged(written: str) -> None:
+    assert told("--model=a/b", "--speculative-config", written) == []

@@ -1,0 +1,6 @@
+#!/bin/sh
+vllm serve a/b \
+  --compilation-config \
+  '{
+    "cudagraph_mode": "FULL_DECODE_ONLY",
+  }'
