@@ -1,7 +1,8 @@
 """A workload that is scaled to zero on a metric that only it shows.
 
 Meaning: KEDA takes the replicas to minReplicaCount (0 unless set) when no trigger is active. The trigger reads `vllm:` metrics, which
-the engine itself shows: with no replica there are none, so the trigger is never active again.
+the engine itself shows: with no replica there are none, so the trigger is never active again. (A router's own metrics may begin with
+`vllm:` too; one that no engine shows is taken for such.)
 Impact: the first quiet quarter of an hour takes the model out of service until somebody scales it by hand.
 
 Bad:
@@ -24,17 +25,18 @@ from collections.abc import Iterator
 
 from barostat.lint.edits import changed
 from barostat.lint.facts import Scene
-from barostat.lint.promql import metrics_in
+from barostat.lint.promql import base_name, known_names, metrics_in
 from barostat.lint.rule import Found, Rule
 
 
 def judge(scene: Scene) -> Iterator[Found]:
     """Every ScaledObject that goes to zero and can only come back by what is then gone."""
+    known = known_names()
     for scaler in scene.scalers:
         if scaler.kind != "ScaledObject" or scaler.least != 0 or not scaler.queries or scaler.other_triggers:
             continue
         if all(
-            names and all(name.startswith("vllm:") for name in names)
+            names and all(name.startswith("vllm:") and base_name(name) in known for name in names)
             for names in (metrics_in(query.expression) for query in scaler.queries)
         ):
             said = "minReplicaCount is 0" if scaler.least_place is not None else "minReplicaCount is 0 unless set"
