@@ -127,7 +127,9 @@ def _model_service(document: Document, root: Node, role: str, container: Node, u
         made,
         arguments=arguments,
         image=Given(image.text, document.place(image)) if image is not None else None,
+        version=facts.version,
         floating=facts.floating,
+        own_image=facts.server,
         env=_env(document, container),
         multi_node=bool(root.get("multinode") and root.is_true("multinode")),
     )
@@ -169,7 +171,8 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
     url = spec.get("url")
     named = url.text.removeprefix("hf://").partition("?")[0] if url is not None and url.text.startswith("hf://") else ""
     place = root.get("metadata", "name") or root
-    env = spec.get("env")
+    env, image = spec.get("env"), spec.get("image")
+    facts = image_facts(spec.word("image"))
     return Engine(
         name=f"Model {root.word('metadata', 'name')}",
         form="values",
@@ -177,7 +180,10 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
         arguments=line.arguments,
         occurrences=line.occurrences,
         model=Given(named, document.place(url)) if named and url is not None else None,
-        own_image=False,
+        image=Given(image.text, document.place(image)) if image is not None else None,
+        version=facts.version,
+        floating=facts.floating and facts.server,
+        own_image=facts.server,
         env={
             key: Given(value.text, document.place(value))
             for key, value in (env.entries.items() if env is not None else ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from barostat.catalog.cards import find_card
@@ -20,6 +21,8 @@ from barostat.kv.read_architecture import read_architecture
 from barostat.lint.facts import Engine, Planned
 
 _DIVIDES = ("--tp", "--pp", "--dcp")
+_BEFORE_NULL_BLOCK = EngineVersion((0, 28, 0))
+"""The last version whose start-up check counts the whole pool: what only newer ones refuse is not sure where nobody tells the version."""
 _PLENTY = 1 << 50
 """A pool that anything fits: for what is asked without a card."""
 
@@ -40,7 +43,11 @@ def planned_of(engine: Engine, gpu: str | None) -> Planned | None:
         return None
     arguments = tuple((argument.name, argument.text or "") for argument in engine.arguments.values() if argument.name != "model")
     env = tuple((key, given.text) for key, given in sorted(engine.env.items()) if key.startswith("VLLM_"))
-    return _planned(name, arguments, env, version, hint, cpu)
+    found = _planned(name, arguments, env, version, hint, cpu)
+    if found is None or found.fits or not found.sure or found.refused or engine.version is not None or engine.floating:
+        return found
+    older = _planned(name, arguments, env, _BEFORE_NULL_BLOCK, hint, cpu)
+    return replace(found, sure=False) if older is not None and older.fits else found
 
 
 @lru_cache(maxsize=4096)

@@ -36,7 +36,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             place = length.place if length is not None else engine.model.place if engine.model is not None else engine.place
             yield Found(
                 place,
-                f"would not start on {plan.card}: {plan.sentence}",
+                f"{'would' if plan.sure else 'may'} not start on {plan.card}: {plan.sentence}",
                 plan.change,
                 severity=None if plan.sure else "warning",
                 confidence=None if plan.sure else "medium",
