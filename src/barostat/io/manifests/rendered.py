@@ -211,10 +211,15 @@ def _run(command: list[str], folder: Path, tool: str) -> tuple[str, str]:
     except OSError as error:
         return "", f"{tool} could not be run: {error.strerror}"
     if done.returncode:
-        lines = [line for line in reversed(done.stderr.splitlines()) if line.strip()]
-        said = next((line for line in lines if line.startswith("Error:")), lines[0] if lines else "no reason given")
-        return "", f"{tool} says: {said.strip()[:300]}"
+        return "", f"{tool} says: {_reason(done.stderr)}"
     return done.stdout, ""
+
+
+def _reason(stderr: str) -> str:
+    """The line of it that says why: helm's `Error:`, or the last one; of what kubectl writes between `err=<` and `>` the last within."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip(" \t>")]
+    said = next((line for line in reversed(lines) if line.startswith("Error:")), lines[-1] if lines else "no reason given")
+    return said.removeprefix("`: ")[:300]
 
 
 @cache  # asked for each file of a folder, and no kustomization changes while we read

@@ -118,6 +118,18 @@ def test_without_a_tool_a_patch_is_no_manifest_of_its_own(tmp_path: Path, monkey
     assert any("neither kustomize nor kubectl" in note for note in found.notes)
 
 
+def test_what_kubectl_writes_on_several_lines_is_told_by_the_one_that_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _overlay(tmp_path)
+    (tmp_path / "tools").mkdir()
+    said = "E1125 run.go:72] command failed err=<\n\taccumulating resources: `\n\tpath: a.json\n\t`: no file a.json\n >"
+    (tmp_path / "tools" / "kubectl").write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit 1\n")
+    (tmp_path / "tools" / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}:/usr/bin:/bin")
+    if shutil.which("kustomize"):
+        pytest.skip("kustomize is asked first")
+    assert gather([str(tmp_path / "prod")]).notes == [f"not rendered: {tmp_path / 'prod'}: kubectl says: no file a.json"]
+
+
 def test_overlays_that_name_themselves_or_each_other_have_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     one, other = tmp_path / "one", tmp_path / "other"
