@@ -16,7 +16,7 @@ Good:
       image: "vllm/vllm-openai:v0.32.0", args: ["--model", "Qwen/Qwen3-8B"], resources: {limits: {nvidia.com/gpu: 1}},
       readinessProbe: {httpGet: {path: /health, port: 8000}}}]}}}}
 
-Fix: `readinessProbe: {httpGet: {path: /health, port: 8000}}`.
+Fix: `readinessProbe: {httpGet: {path: /health, port: 8000}}`, with the port that the engine listens on (`--port`).
 Source: vLLM 0.32.0 entrypoints (the port opens after the engine is up); Kubernetes, readiness probes; kubelet, prober manager
 (a container is ready only once it has started).
 """
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.lint.facts import Scene
+from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
 
 _SERVING = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
@@ -37,12 +37,18 @@ def judge(scene: Scene) -> Iterator[Found]:
         pod, host = engine.pod, engine.host
         if pod is None or not pod.raw or host is None or pod.kind not in _SERVING or {"readiness", "startup"} & set(host.probes):
             continue
-        fix = "readinessProbe: {httpGet: {path: /health, port: 8000}}"
+        fix = f"readinessProbe: {{httpGet: {{path: /health, port: {_port(engine)}}}}}"
         if pod.gated_by:
             told = f"no readinessProbe of its own: whether requests wait for the model is up to the one of {pod.gated_by}"
             yield Found(engine.place, told, fix, severity="note", confidence="low", persona="pedant")
         else:
             yield Found(engine.place, "no readinessProbe: requests reach the pod while the model still loads", fix)
+
+
+def _port(engine: Engine) -> str:
+    """The port that the engine listens on, as far as its arguments say: 8000 unless set."""
+    port = engine.arguments.get("port")
+    return f"{port.number:.0f}" if port is not None and port.number is not None else "8000"
 
 
 RULE = Rule("no-readiness-probe", "requests reach a replica that still loads", judge, "warning")

@@ -33,7 +33,7 @@ _NOT_ONE = re.compile(
 
 _ELSEWHERE: dict[Form, str] = {
     "manifest": "from a Secret (valueFrom.secretKeyRef)",
-    "values": "from a Secret (valueFrom.secretKeyRef)",
+    "values": "from a Secret that the values name (secretName and secretKey, or valueFrom.secretKeyRef)",
     "compose": "from an env_file that is not in the repository",
     "systemd": "from an EnvironmentFile that only the service may read",
     "script": "from a file that is not in the repository",

@@ -36,8 +36,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             yield Found(
                 argument.place,
                 f"--gpu-memory-utilization {share:g} leaves {1 - share:.0%} of the card for the CUDA context, NCCL "
-                "and fragments: whatever is allocated "
-                "outside the pool ends in out of memory",
+                "and fragments: what is allocated outside the pool may end in out of memory",
                 "0.95 at most",
                 severity="error" if share >= 0.995 else None,
             )
