@@ -35,7 +35,8 @@ def judge(scene: Scene) -> Iterator[Found]:
             name = argument.name.partition(".")[0]
             if name.startswith("-") or name in known or len(name) < 8 or any(other.startswith(name) for other in known):
                 continue
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.86)
+            switched = [other for other in (f"enable_{name}", name.removeprefix("enable_")) if other in known]
+            close = switched or difflib.get_close_matches(name, known, n=1, cutoff=0.86)
             if close and argument.origin == "flag":
                 wrong, right = (f"--{text.replace('_', '-')}" for text in (name, close[0]))
                 yield Found(
