@@ -149,7 +149,9 @@ class Engine:
 
     `place`: where it is declared. `version`: what the image or the values say. `floating`: the tag moves, or there is none.
     `complete`: all of its command line was seen, so that what is missing is missing. `env_complete`: so for its variables.
-    `stuck`: elements that hold an argument and its value together. `unset`: references in arguments that nothing tells.
+    `stuck`: elements that hold an argument and its value together. `cut`: a blank behind the backslash that was to continue the line.
+    `handed_on`: the start of the server where the image's entry point is the server already.
+    `unset`: references in arguments that nothing tells.
     `not_text`: values of a container's command and variables that YAML reads as a number or a boolean.
     `card_hint`: what the pod's placement says of the card. `stretch`: which part of a script starts it; those of another part may be
     stopped before, or never be started (another function).
@@ -170,6 +172,8 @@ class Engine:
     env_complete: bool = True
     complete: bool = True
     stuck: tuple[tuple[Place, str], ...] = ()
+    cut: Place | None = None
+    handed_on: Given | None = None
     unset: tuple[tuple[Place, str], ...] = ()
     not_text: tuple[tuple[Place, str], ...] = ()
     host: Host | None = None

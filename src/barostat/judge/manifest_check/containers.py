@@ -20,6 +20,7 @@ from barostat.judge.manifest_check.words import (
     Command,
     assigned_in,
     config_entries,
+    handed_on,
     is_program,
     read_elements,
     read_text,
@@ -74,7 +75,7 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
     joined = " ".join(node.text for node in nodes)
     kserve = "huggingfaceserver" in container.word("image")
     if not starts_server(joined):
-        bare = facts.server and not command and bool(args) and not is_program(args[0].text) and not _OTHER_WORK.search(joined)
+        bare = facts.server and not command and bool(args) and _may_serve([node.text for node in args]) and not _OTHER_WORK.search(joined)
         if not (bare or (kserve and args)) or len(joined) > LONGEST_COMMAND or not any(node.text.lstrip().startswith("-") for node in args):
             return None
     line = read_elements(document, nodes, {name: given.text for name, given in env.items()}, all_env=complete and not secret)
@@ -110,6 +111,8 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         env_complete=complete,
         complete=line.complete and whole and not kserve and image is not None,
         stuck=line.stuck,
+        cut=line.cut,
+        handed_on=handed_on(document, args, container.word("image")) if container.get("command") is None else None,
         unset=unset,
         not_text=_not_text(document, container, nodes),
         host=_host(document, found, container),
@@ -122,6 +125,11 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         card_hint=card_hint(found.spec),
         multi_node=found.pod.nodes > 1 or "ray" in joined.split() or bool(re.search(r"ray start|multi-node|--nnodes|--headless", joined)),
     )
+
+
+def _may_serve(words: list[str]) -> bool:
+    """True where these may be arguments of the server; `serve MODEL` too, which some images take, but not Ray's `serve run`."""
+    return not is_program(words[0]) or (words[0] == "serve" and len(words) > 1 and words[1] not in ("run", "deploy", "start", "build"))
 
 
 def _with_kserves_command(found: PodSpec, service: Node, container: Node, engine: Engine | None) -> Engine | None:
@@ -154,6 +162,7 @@ def _with_kserves_command(found: PodSpec, service: Node, container: Node, engine
     named = uri.text.removeprefix("hf://") if uri is not None and uri.text.startswith("hf://") else ""
     return replace(
         engine,
+        handed_on=None,
         arguments={**_sizes(document, found.sizes), **line.arguments, **engine.arguments},
         occurrences=(*line.occurrences, *engine.occurrences),
         model=Given(named, document.place(uri)) if named and uri is not None else engine.model,

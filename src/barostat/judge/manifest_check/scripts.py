@@ -14,7 +14,16 @@ from itertools import pairwise
 
 from barostat.engines.vllm.command_line.shell_words import Word, split_words
 from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.words import SERVER, Command, is_program, read_elements, read_text, starts_server
+from barostat.judge.manifest_check.words import (
+    SERVER,
+    Command,
+    handed_on,
+    is_program,
+    read_elements,
+    read_text,
+    starts_itself,
+    starts_server,
+)
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given, Host
 from barostat.platform.objects import quantity
@@ -48,7 +57,7 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
     env: dict[str, Given] = {}
     stretches = [match.start() for match in _STRETCH.finditer(node.text)]
     for command in _commands(words):
-        whole = command
+        whole, docker = command, None
         texts = [word.text for word in command]
         joined = " ".join(texts)
         if not starts_server(joined):
@@ -88,6 +97,8 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
             env_complete=False,
             complete=line.complete and "config" not in line.arguments,
             is_cpu="VLLM_CPU_KVCACHE_SPACE" in around or bool(facts and facts.is_cpu),
+            cut=line.cut,
+            handed_on=_handed_on(document, node, whole, docker, image),
             multi_node="ray" in node.text,
             stretch=bisect_left(stretches, start),
         )
@@ -136,6 +147,15 @@ def _docker_image(texts: list[str], env: Mapping[str, Given]) -> int | None:
 def _arguments(command: Sequence[Word]) -> bool:
     """True where one word is an argument: behind an image that is not vLLM's own, a lone `a/b` may be anything."""
     return any(word.text.startswith("-") for word in command)
+
+
+def _handed_on(document: Document, node: Node, words: Sequence[Word], docker: int | None, image: Given | None) -> Given | None:
+    """The word behind vLLM's own image that starts the server once more."""
+    if docker is None or image is None or not starts_itself(image.text) or len(words) <= docker + 1:
+        return None
+    word = words[docker + 1]
+    again = word.text in ("serve", "vllm") and not any(one.text.startswith("--entrypoint") for one in words[:docker])
+    return Given("vllm serve" if word.text == "vllm" else word.text, document.within(node, word.start, word.end)) if again else None
 
 
 def _valued(word: str, env: Mapping[str, Given]) -> Given | None:
@@ -210,7 +230,8 @@ def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
         facts = image_facts(service.word("image"))
         nodes = [item for key in ("entrypoint", "command") for item in _items(service, key)]
         joined = " ".join(node.text for node in nodes)
-        if not nodes or not (starts_server(joined) or (facts.server and any(node.text.lstrip().startswith("-") for node in nodes))):
+        served = facts.server and any(node.text.lstrip().startswith(("-", "serve ")) for node in nodes)
+        if not nodes or not (starts_server(joined) or served):
             continue
         env = _environment(document, service)
         texts = {key: given.text for key, given in env.items()}
@@ -235,6 +256,8 @@ def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
             env_complete=service.get("env_file") is None,
             complete=line.complete and "config" not in line.arguments and not any("$" in node.text for node in nodes),
             stuck=line.stuck,
+            cut=line.cut,
+            handed_on=handed_on(document, nodes, service.word("image")) if service.get("entrypoint") is None else None,
             host=_host(document, service),
             is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
         )

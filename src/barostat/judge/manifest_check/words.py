@@ -29,7 +29,10 @@ _KUBERNETES = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`shell`: a shell reads it. `complete`: nothing of it comes from where we cannot look. `assigned`: variables set in it."""
+    """`shell`: a shell reads it. `complete`: nothing of it comes from where we cannot look. `assigned`: variables set in it.
+
+    `cut`: its last word, where that is a backslash and the blank behind it: the line does not go on.
+    """
 
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     occurrences: tuple[Argument, ...] = ()
@@ -39,11 +42,34 @@ class Command:
     assigned: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
     shell: bool = False
+    cut: Place | None = None
 
 
 def starts_server(text: str) -> bool:
     """True if the text starts vLLM's HTTP server."""
     return len(text) <= LONGEST_COMMAND and SERVER.search(text) is not None
+
+
+_STARTS = re.compile(r"(?:/(?:[\w.-]+/)*)?(?:vllm|serve|python3?|sh|bash)$")
+
+
+def handed_on(document: Document, nodes: Sequence[Node], reference: str) -> Given | None:
+    """The first word of what an image is given, where that starts the server which its entry point starts already.
+
+    Source: vLLM docker/Dockerfile (vllm-openai: ENTRYPOINT is `vllm serve`; up to 0.11.0 the module of the API server).
+    """
+    if not nodes or not starts_itself(reference):
+        return None
+    first, _, rest = nodes[0].text.strip().partition(" ")
+    joined = " ".join([rest, *(node.text for node in nodes[1:])])
+    if not _STARTS.match(first) or (first != "serve" and not starts_server(f"{first} {joined}")):
+        return None
+    return Given("vllm serve" if first == "vllm" else first, document.place(nodes[0]))
+
+
+def starts_itself(reference: str) -> bool:
+    """True for the project's own image whose entry point is the server, whatever its tag."""
+    return re.match(r"(?:(?:docker\.io|index\.docker\.io|registry\.hub\.docker\.com)/)?vllm/vllm-openai(?:[:@]|$)", reference) is not None
 
 
 def is_program(word: str) -> bool:
@@ -106,7 +132,9 @@ def _command(
         known[id(setting)] = _argument(document, setting, places)
     last = {setting.name: known[id(setting)] for setting in line.occurrences if id(setting) in known}
     complete = not any("$" in word for word in line.positional) and not any("{{" in node.text for node in nodes)
-    return Command(last, tuple(known.values()), _model(document, line, last, nodes), stuck, unset, dict(line.env), complete, shell)
+    end = line.words[-1] if line.words else None
+    cut = place(end) if end is not None and end.shell and end.raw.startswith("\\") and end.text.isspace() else None
+    return Command(last, tuple(known.values()), _model(document, line, last, nodes), stuck, unset, dict(line.env), complete, shell, cut)
 
 
 def _argument(document: Document, setting: Setting, words: tuple[Place, ...]) -> Argument:
