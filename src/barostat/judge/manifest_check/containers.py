@@ -123,8 +123,16 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         list_indent=" " * (last.column - 3) if listed else "",
         is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
         card_hint=card_hint(found.spec),
-        multi_node=found.pod.nodes > 1 or "ray" in joined.split() or bool(re.search(r"ray start|multi-node|--nnodes|--headless", joined)),
+        multi_node=found.pod.nodes > 1
+        or ("ray" in joined.split() and not _is_alone(found, line, env, complete))
+        or bool(re.search(r"ray start|multi-node|--nnodes|--headless", joined)),
     )
+
+
+def _is_alone(found: PodSpec, line: Command, env: Mapping[str, Given], env_complete: bool) -> bool:
+    """True where no cluster can be meant by `--distributed-executor-backend ray`: vLLM then starts a Ray of its own, in its container."""
+    told = line.shell or not env_complete or "RAY_ADDRESS" in env
+    return found.pod.kind in ("Deployment", "ReplicaSet", "Pod") and not told and len(found.spec.maps_at("containers")) == 1
 
 
 def _may_serve(words: list[str]) -> bool:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.lint.facts import Scene
+from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
 
 
@@ -33,8 +33,7 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         cards = engine.host.gpus if engine.host is not None else None
         several = engine.multi_node or engine.has("nnodes") or engine.has("data_parallel_address") or engine.has("headless")
-        named = engine.arguments.get("distributed_executor_backend")
-        if not cards or several or (named is not None and named.text == "ray") or engine.cards <= cards:
+        if not cards or several or _of_a_cluster(engine) or engine.cards <= cards:
             continue
         sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size_local", "data_parallel_size")
         argument = next((engine.arguments[name] for name in sizes if name in engine.arguments), None)
@@ -45,6 +44,13 @@ def judge(scene: Scene) -> Iterator[Found]:
             f"the engine takes {engine.cards} cards ({argument.spelled}), the container has {cards:.0f}",
             f"{engine.cards} cards, or a smaller parallel size",
         )
+
+
+def _of_a_cluster(engine: Engine) -> bool:
+    """True where Ray may bring cards of other pods. A pod that cannot have joined a cluster has its own alone: `multi_node` says so."""
+    named = engine.arguments.get("distributed_executor_backend")
+    single = engine.pod is not None and engine.pod.kind in ("Deployment", "ReplicaSet", "Pod")
+    return named is not None and named.text == "ray" and not single
 
 
 RULE = Rule("tensor-parallel-mismatch", "more cards in the arguments than in the container", judge, "error")
