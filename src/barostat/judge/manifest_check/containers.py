@@ -104,7 +104,7 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         model=line.model or _model_of(merged),
         image=Given(image.text, document.place(image)) if image is not None else None,
         version=facts.version,
-        floating=facts.floating and facts.server,
+        floating=facts.floating and (facts.server or (facts.tagged and not kserve)),
         own_image=facts.server,
         env=env,
         env_secret=secret,

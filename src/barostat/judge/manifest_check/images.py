@@ -19,12 +19,16 @@ _INNER = re.compile(r"vllm[_-]?v?(0\.\d+\.\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """`server`: its entry point is vLLM's server. `version` of the engine, None where the tag does not say. `floating`: the tag moves."""
+    """`server`: its entry point is vLLM's server. `version` of the engine, None where the tag does not say. `floating`: the tag moves.
+
+    `tagged`: there is one: an image of another name without is often a place to fill in (a kustomization, a pipeline).
+    """
 
     server: bool
     version: EngineVersion | None
     floating: bool
     is_cpu: bool = False
+    tagged: bool = False
 
 
 def image_facts(reference: str) -> ImageFacts:
@@ -45,4 +49,4 @@ def image_facts(reference: str) -> ImageFacts:
         found = parse_version(inner[1] if inner else tag)
         if found is not None and found.release[0] == 0 and 4 <= found.release[1] < 100 and (_OWN.match(base) or inner):
             version = found
-    return ImageFacts(server, version, floating, "cpu" in base or "cpu" in tag.lower())
+    return ImageFacts(server, version, floating, "cpu" in base or "cpu" in tag.lower(), tagged=bool(tag))
