@@ -1,4 +1,4 @@
-"""Engines that the values of a chart describe: production-stack, llm-d's modelservice, vLLM's own chart; and KubeAI's Model.
+"""Engines that the values of a chart describe: production-stack, llm-d's modelservice, vLLM's own chart; KubeAI's Model and VLLMRuntime.
 
 What such values leave out, the chart fills in: only what stands there is judged.
 Source: vllm-project/production-stack helm/values.yaml, llm-d-modelservice values, vLLM examples/chart-helm, kubeai.org/v1 Model.
@@ -19,6 +19,7 @@ from barostat.judge.manifest_check.words import Command, read_elements, starts_s
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Argument, Engine, Given, Host
 from barostat.platform.objects import quantity
+from barostat.platform.pods import DEFAULT_SHM_BYTES
 
 _ODD = {"enableLoRA": "enable_lora", "v1": "", "v0": ""}
 
@@ -70,13 +71,7 @@ def _model_spec(document: Document, item: Node, api_key: Node | None) -> Engine:
     keys = {"HF_TOKEN": item.get("hf_token"), "VLLM_API_KEY": item.get("vllmApiKey") or api_key}
     plain = {name: Given(key.text, document.place(key)) for name, key in keys.items() if key is not None and key.kind == "scalar"}
     config = item.get("vllmConfig")
-    given: dict[str, Argument] = {}
-    for key, node in config.entries.items() if config is not None else ():
-        name = _ODD.get(key, _snake(key))
-        if node.kind != "scalar" or node.is_null or not name or name not in FLAGS:
-            continue
-        where = document.place(node)
-        given[name] = Argument(name, node.text, read_value(name, node.text), f"{key}: {node.text}", where, (where,), "values")
+    given = _given(document, config) if config is not None else {}
     extra = [node for node in (config.list_at("extraArgs") if config is not None else ()) if node.kind == "scalar"]
     line = read_elements(document, extra, {}, all_env=False) if extra else Command()
     url = item.get("modelURL")
@@ -102,6 +97,18 @@ def _model_spec(document: Document, item: Node, api_key: Node | None) -> Engine:
         env_secret=frozenset(name for name, key in keys.items() if key is not None and key.kind == "map"),
         card_hint=card_hint(item),
     )
+
+
+def _given(document: Document, config: Node) -> dict[str, Argument]:
+    """The entries of a mapping whose keys are vLLM's arguments in camel case."""
+    given: dict[str, Argument] = {}
+    for key, node in config.entries.items():
+        name = _ODD.get(key, _snake(key))
+        if node.kind != "scalar" or node.is_null or not name or name not in FLAGS:
+            continue
+        where = document.place(node)
+        given[name] = Argument(name, node.text, read_value(name, node.text), f"{key}: {node.text}", where, (where,), "values")
+    return given
 
 
 def _model_service(document: Document, root: Node, role: str, container: Node, uri: Node | None) -> Engine:
@@ -195,6 +202,50 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
         host=Host(shm_bytes=None, gpus=whole_number(count) if "gpu" in profile else None, has_cache=True),
         card_hint=re.sub(r"^nvidia-gpu-", "", profile) if profile.startswith("nvidia-gpu-") else "",
         is_cpu=profile.startswith("cpu"),
+    )
+
+
+def engine_of_runtime(document: Document, root: Node) -> Engine | None:
+    """A VLLMRuntime of production-stack's operator, which passes on what is neither 0 nor empty.
+
+    Source: production-stack operator/internal/controller/vllmruntime_controller.go (the arguments, and the limits that are the requests).
+    """
+    config, deployment = root.get("spec", "vllmConfig"), root.get("spec", "deploymentConfig")
+    if config is None or deployment is None:
+        return None
+    model = root.get("spec", "model")
+    given = {**(_given(document, model) if model is not None else {}), **_given(document, config)}
+    extra = _scalars(config.list_at("extraArgs"))
+    line = read_elements(document, extra, {}, all_env=False) if extra else Command()
+    url, image, asked = root.get("spec", "model", "modelURL"), deployment.get("image", "name"), deployment.get("resources")
+    facts = image_facts(image.text if image is not None else "")
+    cpu, memory, cards = (asked.get(key) if asked is not None else None for key in ("cpu", "memory", "gpu"))
+    shm = deployment.get("shmSize")
+    return Engine(
+        name=f"VLLMRuntime {root.word('metadata', 'name')}",
+        form="values",
+        place=document.place(root.get("metadata", "name") or root),
+        arguments={**{name: one for name, one in given.items() if one.text not in ("0", "")}, **line.arguments},
+        occurrences=line.occurrences,
+        model=Given(url.text, document.place(url)) if url is not None else None,
+        image=Given(image.text, document.place(image)) if image is not None else None,
+        version=facts.version,
+        floating=facts.floating and facts.server,
+        own_image=facts.server,
+        env=_env(document, config),
+        complete=line.complete,
+        stuck=line.stuck,
+        host=Host(
+            shm_bytes=quantity(shm.text) if shm is not None else DEFAULT_SHM_BYTES,
+            shm_place=document.place(shm) if shm is not None else None,
+            memory=Given(memory.text, document.place(memory)) if memory is not None else None,
+            memory_bytes=quantity(memory.text) if memory is not None else None,
+            cpu=Given(cpu.text, document.place(cpu)) if cpu is not None else None,
+            cpu_cores=quantity(cpu.text) if cpu is not None else None,
+            gpus=(cards and quantity(cards.text)) or None,
+            gpu_place=document.place(cards) if cards is not None else None,
+            has_cache=True,
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from barostat.catalog.models import find_model
 from barostat.core.version import parse_version
 from barostat.judge.manifest_check.certificate_document import load_test_of
-from barostat.judge.manifest_check.chart_values import engine_of_model, engines_of_values
+from barostat.judge.manifest_check.chart_values import engine_of_model, engine_of_runtime, engines_of_values
 from barostat.judge.manifest_check.config_maps import ConfigMaps, config_maps_of
 from barostat.judge.manifest_check.containers import engines_in
 from barostat.judge.manifest_check.limits_document import limits_of
@@ -85,8 +85,9 @@ def _read(found: _Gathered, document: Document, root: Node, config_maps: ConfigM
             found.engines += engines_of_compose(document, root)
         else:
             found.engines += engines_of_values(document, root)
-    elif kind == "Model" and (engine := engine_of_model(document, root)) is not None:
-        found.engines.append(engine)
+    elif kind in ("Model", "VLLMRuntime"):
+        engine = engine_of_model(document, root) if kind == "Model" else engine_of_runtime(document, root)
+        found.engines += [engine] if engine is not None else []
     elif kind.startswith("Ray"):
         found.engines += engines_of_serve_config(document, root)
     elif kind == "ConfigMap":
