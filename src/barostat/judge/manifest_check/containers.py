@@ -112,7 +112,9 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         complete=line.complete and whole and not kserve and image is not None,
         stuck=line.stuck,
         cut=line.cut,
-        handed_on=handed_on(document, args, container.word("image")) if container.get("command") is None else None,
+        handed_on=None
+        if container.get("command") is not None or found.pod.kind.startswith("Ray")  # KubeRay puts a command of its own there
+        else handed_on(document, args, container.word("image")),
         unset=unset,
         not_text=_not_text(document, container, nodes),
         host=_host(document, found, container),
