@@ -37,6 +37,7 @@ class TargetSnapshot:
     cannot_read: list[str] = field(default_factory=list)
     cannot_pause: dict[tuple[str, str, str], str] = field(default_factory=dict)
     gateways: tuple[SeenGateway, ...] = ()
+    _windows: tuple[Recording, dict[str, Window]] | None = None
 
     @property
     def template(self) -> Object:
@@ -80,6 +81,8 @@ class TargetSnapshot:
         )
 
     def windows(self) -> dict[str, Window]:
-        """The window of each replica (of its first engine, where it has several)."""
-        found = {replica.name: windows(self.recording, replica)[0] for replica in self.recording.replicas}
-        return {name: next(iter(made.values())) for name, made in found.items() if made}
+        """The window of each replica (of its first engine, where it has several), made once: a plan asks for it many times."""
+        if self._windows is None or self._windows[0] is not self.recording:
+            found = {replica.name: windows(self.recording, replica)[0] for replica in self.recording.replicas}
+            self._windows = self.recording, {name: next(iter(made.values())) for name, made in found.items() if made}
+        return dict(self._windows[1])
