@@ -124,12 +124,13 @@ async def delete(ground: ActContext, do: Do, act: DeleteSpare) -> Done:
             return Done(note=cut)
         if found is not None and text(found, "metadata", "labels", INCIDENT) != ground.plan.id:
             raise Denied(Conflict(f"deployment {name_of(found)} is not ours"))
-        _, seen = await ground.in_rotation(home)
-        off = await ground.rotation_labels(home)
-        if any(text(pod, "metadata", "uid") in seen or _carries(pod, off) for pod in pods if not is_going(pod)):
-            raise Denied(Refused("its pod is in rotation"))
+        if staying := [pod for pod in pods if not is_going(pod)]:
+            _, seen = await ground.in_rotation(home)
+            off = await ground.rotation_labels(home)
+            if any(text(pod, "metadata", "uid") in seen or _carries(pod, off) for pod in staying):
+                raise Denied(Refused("its pod is in rotation"))
         if found is not None and not is_going(found):
-            cut = "; ".join([told for pod in pods if not is_going(pod) and (told := await requests_cut(ground, pod))])
+            cut = "; ".join([told for pod in staying if (told := await requests_cut(ground, pod))])
             await ground.deleted(do, DEPLOYMENTS, found)
         await asyncio.sleep(ground.pace.poll_s)
 

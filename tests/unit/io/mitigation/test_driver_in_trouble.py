@@ -46,6 +46,8 @@ def test_pods_that_take_minutes_to_end_are_waited_for_as_long_as_their_grace_all
     async def go(found: Scene) -> None:
         found.kube.end_s = 400.0
         await ends_well(found, await found.run(State(found.plan(bounds=Bounds(end_s=600.0)))))
+        # What is on its way out takes no part any more: nobody asks every second, for minutes, whether it does.
+        assert sum("/endpointslices" in target for _, target in found.api.asked) < 100
 
     on_a_little_kubernetes(go, 2)
 
