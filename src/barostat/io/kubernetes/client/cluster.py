@@ -37,6 +37,7 @@ PARALLEL = 16
 """Requests under way at once: an API server gives one caller a share of its seats, and more only wait there (and cost the client work)."""
 FIRST_WAIT_S = 0.15
 LONGEST_WAIT_S = 5.0
+KEPT_ADDRESSES = 256
 
 Object = dict[str, Any]
 PatchKind = Literal["apply", "merge", "json", "strategic"]
@@ -91,6 +92,7 @@ class Cluster:
     _credential: login.Credential | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL))
+    _addresses: dict[tuple[str, str | None], httpx.URL] = field(default_factory=dict)
 
     async def close(self) -> None:
         """The connections are closed."""
@@ -177,7 +179,7 @@ class Cluster:
         try:
             session = await self.session()
             async with asyncio.timeout(within_s), self._seats:
-                request = session.stream(method, path, params=params, content=content, headers=sent)
+                request = session.stream(method, self._address(session, path, params), content=content, headers=sent)
                 async with request as response:
                     head.append(response)
                     async for part in response.aiter_bytes():
@@ -198,6 +200,16 @@ class Cluster:
         if head and (received or not cut):
             return Reply(head[0].status_code, head[0].headers, b"".join(received), cut)
         return failure
+
+    def _address(self, session: httpx.AsyncClient, path: str, params: Mapping[str, Any] | None) -> httpx.URL:
+        """As httpx makes it of both, which takes as long as all else of a request: kept, since the same few are asked for every second."""
+        asked = path, None if params is None else str(httpx.QueryParams(params))
+        if (kept := self._addresses.get(asked)) is not None:
+            return kept
+        if len(self._addresses) >= KEPT_ADDRESSES:
+            self._addresses.clear()
+        self._addresses[asked] = made = session.build_request("GET", path, params=params).url
+        return made
 
     async def _once(
         self, method: str, path: str, what: str, within_s: float, params: Mapping[str, Any] | None,

@@ -14,6 +14,7 @@ import pytest
 from tests.support.small_servers import METRICS, Handler, always, answer, closed_port, reset, serving, silence
 
 from barostat.io.engine_http.http import Answer, Failure
+from barostat.io.kubernetes.client import cluster as client
 from barostat.io.kubernetes.client.cluster import Cluster, Listed
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import Access
@@ -332,3 +333,20 @@ def test_a_redirect_into_the_cluster_is_not_followed() -> None:
     assert isinstance(found, Answer)
     assert found.status == 302
     assert len(requests) == 1
+
+
+def test_an_address_that_is_kept_is_that_of_its_own_path_and_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "KEPT_ADDRESSES", 3)
+    wanted: list[tuple[str, dict[str, Any] | None]] = [
+        ("/a", {"x": True}), ("/a", {"x": 1}), ("/a", None), ("/a", {}), ("/b%2Fc", {"x": "1 2"}), ("/a", {"x": True}), ("/d", None),
+    ]  # fmt: skip
+
+    async def go(cluster: Cluster) -> int:
+        for path, params in wanted:
+            await cluster.exchange("GET", path, within_s=5.0, params=params)
+        return len(cluster._addresses)
+
+    kept, requests, _ = asked(ok({}), go)
+    targets = [request.split()[1] for request in requests]
+    assert targets == ["/a?x=true", "/a?x=1", "/a", "/a", "/b%2Fc?x=1+2", "/a?x=true", "/d"]
+    assert kept <= 3
