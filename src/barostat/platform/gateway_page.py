@@ -37,6 +37,13 @@ class GatewayPage:
         found = _SAMPLE.findall(self.text[:LONGEST])
         return {(name, tuple(sorted(_LABEL.findall(labels)))): float(value) for name, labels, value in found}
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[tuple[Labels, float]]]:
+        found: dict[str, list[tuple[Labels, float]]] = {}
+        for (name, labels), value in self.samples.items():
+            found.setdefault(name, []).append((labels, value))
+        return found
+
     @property
     def is_gateway(self) -> bool:
         """True for a page of our gateway."""
@@ -44,9 +51,7 @@ class GatewayPage:
 
     def total(self, name: str, label: str = "", values: Sequence[str] = ()) -> float:
         """The sum over all labels, or over those samples whose label has one of the values."""
-        return sum(
-            value for (found, labels), value in self.samples.items() if found == name and (not label or dict(labels).get(label) in values)
-        )
+        return sum(value for labels, value in self._by_name.get(name, ()) if not label or dict(labels).get(label) in values)
 
     @property
     def arrived(self) -> float:
