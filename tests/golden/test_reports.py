@@ -10,14 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.tried_bundles import BUNDLES, advised_once
 
 from barostat.judge.advice import tried_steps
-from barostat.judge.diagnosis.diagnose import Examination
-from barostat.judge.evidence.recording import Recording
 from barostat.shells.cli.main import main
 
 HERE = Path(__file__).parent
-BUNDLES = HERE.parent / "data" / "bundles"
 SCENARIOS = (
     "bad-config-argument", "healthy-busy", "healthy-idle", "host-bound-text", "hung-engine", "kv-admission-queueing",
     "kv-pool-too-small", "kv-preemption-thrash", "prefill-bound", "slot-bound",
@@ -25,16 +23,6 @@ SCENARIOS = (
 LENGTHY = "kv-admission-queueing"
 """Its trials behind a gate take longer than all others together."""
 FORMS = {"txt": "table", "md": "md", "json": "json"}
-
-
-REALLY, TRIED = tried_steps.advised, dict[str, Examination]()
-
-
-def advised_once(recording: Recording) -> Examination:
-    """The trials of a scenario, made once for its three forms."""
-    if recording.target not in TRIED:
-        TRIED[recording.target] = REALLY(recording)
-    return TRIED[recording.target]
 
 
 @pytest.mark.parametrize("ending", FORMS)

@@ -13,7 +13,7 @@ from barostat.core.window import Window
 from barostat.io.bundles import bundle
 from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
-from barostat.judge.mitigation.forecast import Forecast, best
+from barostat.judge.mitigation.forecast import Forecast, forecasts
 from barostat.judge.mitigation.planning import Planned, Wish, plan_for
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.twin.summary import Slo
@@ -85,15 +85,15 @@ def chosen_by_the_twin() -> Planned:
     return planned(scene())
 
 
-_FORECAST: dict[Any, tuple[NextStep | None, tuple[Forecast, ...]]] = {}
+_FORECASTS: dict[Any, tuple[Forecast, ...]] = {}
 
 
-def best_once(
-    steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo
-) -> tuple[NextStep | None, tuple[Forecast, ...]]:
-    """The twin's forecast of one recording (they are read once, and stay) for the same steps is made once for all tests."""
-    steps = tuple(steps)
-    asked = (steps, id(replica), window.at, slo)
-    if asked not in _FORECAST:
-        _FORECAST[asked] = best(steps, replica, window, slo)
-    return _FORECAST[asked]
+def forecasts_once(steps: Iterable[NextStep], replica: ReplicaRecording, window: Window, slo: Slo) -> tuple[Forecast, ...]:
+    """The twin's forecasts of one recording (they are read once, and stay) are made once for all tests, each step's by itself."""
+    found: list[Forecast] = []
+    for step in steps:
+        asked = (step, id(replica), window.at, slo)
+        if asked not in _FORECASTS:
+            _FORECASTS[asked] = forecasts((step,), replica, window, slo)
+        found += _FORECASTS[asked]
+    return tuple(found)

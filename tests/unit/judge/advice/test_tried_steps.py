@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from tests.support.tried_bundles import advised_once, recorded
 
 from barostat.core.diagnosis import ReplicaReport
-from barostat.io.bundles import bundle
 from barostat.judge.advice.tried_steps import advised, bench_of, tried
 from barostat.judge.diagnosis.diagnose import examine
-from barostat.judge.evidence.recording import Recording
-
-BUNDLES = Path(__file__).parents[3] / "data" / "bundles"
-
-
-def _recording(name: str) -> Recording:
-    return bundle.read(BUNDLES / name)
 
 
 def _only(name: str) -> ReplicaReport:
-    (found,) = advised(_recording(name)).report.replicas
+    (found,) = advised_once(recorded(name)).report.replicas
     return found
 
 
 def test_a_cap_that_costs_throughput_is_not_proposed_before_a_watermark_that_does_not() -> None:
-    before = examine(_recording("kv-preemption-thrash")).report.replicas[0]
+    before = examine(recorded("kv-preemption-thrash")).report.replicas[0]
     assert "--max-num-active-seqs 6" in [step.change for step in before.next]
     after = _only("kv-preemption-thrash")
     assert after.trials is not None
@@ -61,11 +53,11 @@ def test_what_wins_by_refusing_is_left_and_said() -> None:
 
 
 def test_the_same_recording_gives_the_same_order() -> None:
-    assert advised(_recording("prefill-bound")).report == advised(_recording("prefill-bound")).report
+    assert advised(recorded("prefill-bound")).report == advised_once(recorded("prefill-bound")).report
 
 
 def test_what_is_not_known_is_said_with_what_would_make_it_known() -> None:
-    recording = _recording("slot-bound")
+    recording = recorded("slot-bound")
     (replica,) = recording.replicas
     found = examine(recording)
     window = found.shown[replica.name]
@@ -85,4 +77,4 @@ def test_what_is_not_known_is_said_with_what_would_make_it_known() -> None:
 
 @pytest.mark.parametrize("name", ["healthy-busy", "bad-config-argument", "hung-engine"])
 def test_what_is_no_matter_of_load_is_left_as_it_is(name: str) -> None:
-    assert advised(_recording(name)) == examine(_recording(name))
+    assert advised(recorded(name)) == examine(recorded(name))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.planning_scenes import ARGS, best_once, chosen_by_the_twin, planned, scene
+from tests.support.planning_scenes import ARGS, chosen_by_the_twin, forecasts_once, planned, scene
 
 from barostat.core.change import ConfigChange
 from barostat.core.diagnosis import NextStep
 from barostat.core.limits import LimitsSpec, RemedyLimits, RequestLimits, ServiceLevel, ServingLimits
 from barostat.core.verdict import Absent, Present
-from barostat.judge.mitigation import planning
+from barostat.judge.mitigation import forecast
 from barostat.judge.mitigation.facts import facts, fits, rollout_age_s, worse_before
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.planning import NoRemedy, Planned, Wish, limits_after, plan_for
@@ -26,7 +26,7 @@ from barostat.remedy.state import State
 
 @pytest.fixture(autouse=True)
 def forecast_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "best", best_once)
+    monkeypatch.setattr(forecast, "forecasts", forecasts_once)
 
 
 def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
@@ -45,6 +45,16 @@ def test_the_twin_chooses_the_value_and_the_plan_may_be_carried_out() -> None:
     assert "scale-out" not in {told.partition(" ")[0] for told in found.passed_over}
     assert lint(plan) == ()
     assert refusals(facts(seen, plan, (), RemedyLimits()), plan) == ()
+
+
+def test_windows_are_made_once_and_are_those_of_the_recording_that_is_there() -> None:
+    seen = scene()
+    made = seen.windows()
+    assert seen.windows()["replica-0"] is made["replica-0"]
+    made.clear()
+    assert list(seen.windows()) == ["replica-0"]
+    seen.recording = replace(seen.recording, replicas=())
+    assert seen.windows() == {}
 
 
 def test_without_a_card_it_refuses_or_goes_in_place() -> None:
