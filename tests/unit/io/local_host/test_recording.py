@@ -158,7 +158,7 @@ def test_a_process_of_the_engine_is_observed() -> None:
     try:
         assert busy.stdout is not None
         busy.stdout.readline()
-        recording = record_engines(Sources(pid=busy.pid), 1.5, 0.5)
+        recording = record_engines(Sources(pid=busy.pid), 0.6, 0.2)
     finally:
         busy.kill()
         busy.wait()

@@ -74,7 +74,7 @@ def validating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Validating:
 
 
 def test_what_keeps_its_limits_is_certified(validating: Validating) -> None:
-    assert validating("--knee", "--trials", "3") == 0
+    assert validating("--knee", "--trials", "3", "--phase", "1s") == 0
     assert [traffic.told.split()[0] for traffic in validating.sent] == [
         "worst",
         "2",

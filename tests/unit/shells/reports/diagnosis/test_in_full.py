@@ -16,9 +16,9 @@ BUNDLES = Path(__file__).parents[4] / "data" / "bundles"
 SCREENS = 110
 
 
-def reported(name: str, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+def reported(name: str, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     monkeypatch.delenv("COLUMNS", raising=False)
-    main(["diagnose", "--bundle", str(BUNDLES / name), "-o", form])
+    main(["diagnose", "--bundle", str(BUNDLES / name), "-o", form, *more])
     return capsys.readouterr().out
 
 
@@ -49,7 +49,7 @@ def test_every_reading_stands_there_once_with_the_name_that_dashboards_know(
 def test_what_needs_one_of_two_sources_names_both_and_a_reason_of_its_own_stays(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = " ".join(reported("kv-preemption-thrash", "wide", monkeypatch, capsys).split())
+    text = " ".join(reported("kv-preemption-thrash", "wide", monkeypatch, capsys, "--no-trials").split())
     assert "without the card's state or the kernel's log: gpu-lost, gpu-xid, gpu-xid-software;" in text
     assert "host-cpu-saturated: 1.7 of 1.8 cores are the engine's own" in text
 
