@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone debian fix vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
-# Each worker of pytest loads all tests: from compiled code, which is therefore kept, in half the time.
+# Each run of pytest loads its tests from compiled code, which is therefore kept, in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
@@ -27,9 +27,24 @@ PURE := core catalog kv engines gpus platform symptoms levers remedy twin judge 
 PURE_TESTS := tests/scenario tests/golden $(wildcard $(PURE:%=tests/unit/%))
 OTHER_TESTS := tests/arch tests/model tests/documents tests/fuzz $(filter-out $(PURE_TESTS),$(patsubst %/,%,$(wildcard tests/unit/*/)) $(wildcard tests/unit/*.py))
 
-# Three workers for two cores: some tests wait, for sockets and for other processes. Nothing is tried twice.
+# What `check` runs side by side, the longest first: a run of pytest each, which loads only its own tests and has nobody to tell of each of
+# them. With xdist each worker loads them all, and one process more is busy with what they tell: a fifth of the work.
+IN_SHELLS := tests/unit/shells
+IN_IO := tests/unit/io
+IN_JUDGE := tests/unit/judge tests/golden
+IN_OTHER := $(filter-out $(IN_SHELLS) $(IN_IO),$(OTHER_TESTS))
+IN_PURE := $(filter-out $(IN_JUDGE),$(PURE_TESTS))
+CHECKS := check-SHELLS check-IO check-JUDGE check-OTHER check-PURE
+# Nothing that has to be asked at each of thousands of tests and is not needed: no test looks at a log.
+BARE := --disable-plugin-autoload -p timeout -p hypothesispytest -p no:logging
+
+# Three for two cores: some tests wait, for sockets and for other processes. Nothing is tried twice, and what fails ends no other run.
 check: lint ## format, lint, types, import contracts, unit, scenario, golden and model tests (under a minute)
-	$(BIN)/pytest -n 3 -p no:rerunfailures -m "not sweep" $(PURE_TESTS) $(OTHER_TESTS)
+	@$(MAKE) --no-print-directory -k -j 3 -O $(CHECKS)
+
+.PHONY: $(CHECKS)
+$(CHECKS): check-%: $(STAMP)
+	$(BIN)/pytest $(BARE) -m "not sweep" $(IN_$*)
 
 lint: $(STAMP)
 	@$(MAKE) --no-print-directory -j 2 -O lint-types lint-style lint-arrows
