@@ -37,6 +37,8 @@ IN_PURE := $(filter-out $(IN_JUDGE),$(PURE_TESTS))
 CHECKS := check-SHELLS check-IO check-JUDGE check-OTHER check-PURE
 # Nothing that has to be asked at each of thousands of tests and is not needed: no test looks at a log.
 BARE := --disable-plugin-autoload -p timeout -p hypothesispytest -p no:logging
+# Of a property that does not say how many; `make test` and CI try 50.
+EXAMPLES ?= 20
 
 # Three for two cores: some tests wait, for sockets and for other processes. Nothing is tried twice, and what fails ends no other run.
 check: lint ## format, lint, types, import contracts, unit, scenario, golden and model tests (under a minute)
@@ -44,7 +46,7 @@ check: lint ## format, lint, types, import contracts, unit, scenario, golden and
 
 .PHONY: $(CHECKS)
 $(CHECKS): check-%: $(STAMP)
-	$(BIN)/pytest $(BARE) -m "not sweep" $(IN_$*)
+	EXAMPLES=$(EXAMPLES) $(BIN)/pytest $(BARE) -m "not sweep" $(IN_$*)
 
 lint: $(STAMP)
 	@$(MAKE) --no-print-directory -j 2 -O lint-types lint-style lint-arrows
@@ -65,7 +67,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 
 test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Redis, a browser and Kubernetes are set up first and must be there
 	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy debian cluster-binaries)
-	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check)
+	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check EXAMPLES=50)
 	$(BIN)/pytest -n 2 $(AGAIN) -m sweep $(PURE_TESTS) $(OTHER_TESTS)
 	$(if $(filter true,$(CI)),$(MAKE) fuzz-short)
 	$(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity

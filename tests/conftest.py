@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from hypothesis import settings
 from tests.support.virtual_time import virtual_time
 
-settings.register_profile("barostat", max_examples=50, deadline=None)
+EXAMPLES = int(os.environ.get("EXAMPLES") or 50)
+"""Of a property that does not say how many. `make check` asks for fewer, and `make test` for all."""
+settings.register_profile("barostat", max_examples=EXAMPLES, deadline=None)
 settings.load_profile("barostat")
 
 QUICK_S = 90
