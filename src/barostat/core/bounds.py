@@ -21,6 +21,7 @@ ENGINES = Bound("a page of metrics", 256, "engines", "the others are left out, a
 LABEL_CHARS = Bound("one series' labels", 4_096, "characters", "the series is left out, and counted among the lines that cannot be read")
 SCRAPES = Bound("a replica's recording", 10_000, "scrapes", "the others are left out, and said")
 REPLICAS = Bound("a bundle", 500, "replicas", "the others are left out, and said")
+BUNDLE_FILES = Bound("a bundle", 25_000, "files", "refused")
 BUNDLE_VALUES = Bound(
     "the JSON documents of a bundle", 5_000_000, "commas, colons, brackets and quotes", "the others are left out, and said"
 )
@@ -49,7 +50,7 @@ PIPELINED = Bound(
 CLIENTS = Bound("the twin", 4_096, "connections at once", "answered with 503")
 
 BOUNDS: tuple[Bound, ...] = (
-    SERIES, PAGE_BYTES, ENGINES, LABEL_CHARS, SCRAPES, REPLICAS, BUNDLE_VALUES, BUNDLE_OBJECTS, GPU_BYTES,
+    SERIES, PAGE_BYTES, ENGINES, LABEL_CHARS, SCRAPES, REPLICAS, BUNDLE_FILES, BUNDLE_VALUES, BUNDLE_OBJECTS, GPU_BYTES,
     YAML_NODES, YAML_DEPTH, MANIFEST_NODES, CREDENTIAL_BYTES, WHOLE_FILE_BYTES,
     LISTED, LISTED_BYTES, ANSWER_VALUES, EVENT_BYTES,
     REQUEST_BYTES, REQUESTS_BYTES, REQUEST_ITEMS, REQUEST_CONTAINERS, REQUEST_HEAD_BYTES,

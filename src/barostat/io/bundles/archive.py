@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from barostat.core.bounds import BUNDLE_FILES
 from barostat.core.errors import InputError
 
 BLOCK_BYTES = 512
-MAX_MEMBERS = 100_000
 MAX_TOTAL_BYTES = 4 << 30
 _MAX_NAME_RECORD_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
@@ -35,7 +35,7 @@ _KINDS = {
 class Bounds:
     """How much an archive may hold."""
 
-    members: int = MAX_MEMBERS
+    members: int = BUNDLE_FILES.most
     total_bytes: int = MAX_TOTAL_BYTES
 
 
@@ -76,10 +76,12 @@ class _Stream:
         file.seek(0)
         self._source: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if head == b"\x1f\x8b" else file
         self._ready = b""
+        self._given = 0
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes, never more than one megabyte; nothing at the end."""
-        if not self._ready:
+        if self._given >= len(self._ready):
+            self._ready, self._given = b"", 0
             try:
                 if isinstance(self._source, gzip.GzipFile):
                     self._ready = self._source.read1(_READ_BYTES)
@@ -89,7 +91,8 @@ class _Stream:
                 self.broken = self.broken or "the compressed data ends too early"
             except (zlib.error, gzip.BadGzipFile) as error:
                 self.broken = self.broken or f"the compressed data is damaged ({error})"
-        found, self._ready = self._ready[:size], self._ready[size:]
+        found = self._ready[self._given : self._given + size]
+        self._given += len(found)
         return found
 
     def exactly(self, size: int) -> bytes:
@@ -125,7 +128,7 @@ def members(path: Path, bounds: Bounds = Bounds()) -> Iterator[tuple[str, Member
             count += 1
             total_bytes += size_bytes
             if count > bounds.members:
-                raise InputError(f"more than {bounds.members} members; this is no bundle", str(path))
+                raise InputError(f"more than {bounds.members:,} members; this is no bundle", str(path))
             if total_bytes > bounds.total_bytes:
                 raise InputError(
                     f"it unpacks to more than {bounds.total_bytes / (1 << 30):.3g} GiB; leave out what is too large", str(path)

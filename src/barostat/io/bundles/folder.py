@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from barostat.core.bounds import REPLICAS
+from barostat.core.bounds import BUNDLE_FILES, REPLICAS
 from barostat.core.errors import InputError
 
-MAX_FILES = 100_000
 _FLAT = ("logs", "kubernetes", "gateway")
 _PER_REPLICA = ("metrics", "gpu", "host")
 FOLDERS = (*_FLAT, *_PER_REPLICA)
@@ -45,8 +44,8 @@ def members(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, Bina
     for file, by_link in _files(path, note):
         name = file.relative_to(path).as_posix()
         count += 1
-        if count > MAX_FILES:
-            raise InputError(f"more than {MAX_FILES} files; this is no bundle", str(path))
+        if count > BUNDLE_FILES.most:
+            raise InputError(f"more than {BUNDLE_FILES.most:,} files; this is no bundle", str(path))
         try:
             if by_link and not file.resolve().is_relative_to(root):
                 note(f"{name} is a link that leaves the bundle; put the file itself there")
