@@ -19,6 +19,8 @@ from barostat.remedy.acts import Judged, Lost
 from barostat.remedy.state import Do
 from barostat.remedy.verify import verify
 
+TELL_EVERY_S = 30.0
+"""How often a person is told why it is not clear yet."""
 TO_THE_FIRST_RATE = 2
 """Intervals from an instant until a rate is known: up to one to the next look, and one to the look after it."""
 
@@ -42,6 +44,7 @@ async def observe(ground: ActContext, do: Do) -> Judged:
     since = began + min(pace.settle_s, plan.expectation.sustained_s)
     until = began + plan.bounds.verify_s
     judged = Judged("inconclusive", ("nothing was measured",))
+    told = since + plan.expectation.sustained_s
     said: list[GatewayPage] = []
     try:
         await eye.choose()
@@ -64,6 +67,9 @@ async def observe(ground: ActContext, do: Do) -> Judged:
                 clear = judged.outcome == "better" or (anew and judged.outcome == "worse")
                 if clear or now >= until - pace.interval_s:
                     return judged
+                if now - told >= TELL_EVERY_S:
+                    told = now
+                    ground.tell(f"not clear after {now - began:.0f} s, {until - now:.0f} s left: {'; '.join(judged.reasons)}")
                 turn = max(turn, now + pace.interval_s)
             turn = max(turn + pace.interval_s, ground.clock.now())
             await asyncio.sleep(turn - ground.clock.now())

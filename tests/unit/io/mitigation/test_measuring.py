@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from barostat.io.kubernetes.recording.live import Options
 from barostat.io.mitigation import measuring
 from barostat.io.mitigation.act_context import ActContext
 from barostat.io.mitigation.campaign import Campaign, Incidents
-from barostat.io.mitigation.observing import observe
+from barostat.io.mitigation.observing import TELL_EVERY_S, observe
 from barostat.io.mitigation.store import Store
 from barostat.judge.mitigation.measurements import Look, measured, written
 from barostat.judge.mitigation.prepared import Prepared
@@ -195,6 +196,18 @@ def test_replicas_that_were_there_before_prove_a_change_by_their_last_stretch() 
         assert (judged.outcome, ground.clock.now() - began < 90.0) == ("better", True), judged
 
     on_a_little_kubernetes(go, replicas=2)
+
+
+def test_a_verification_that_is_not_clear_yet_says_why_while_it_goes_on() -> None:
+    async def go(found: Scene) -> None:
+        found.kube.home["metadata"].setdefault("annotations", {})["barostat.dev/claim"] = "i1#1#a"
+        ground = ActContext(by(Cluster(ACCESS), found.api), found.plan("scale-out"), SteadyClock(), tell=found.told.append)
+        judged = await observe(ground, Do("i1/1/f9", "i1#1#a", Observe(), "planned", None, ground.clock.now() + 690.0))
+        assert judged.outcome != "better"
+        assert 5 <= len(found.told) <= ground.plan.bounds.verify_s / TELL_EVERY_S, found.told
+        assert all(re.match(r"not clear after \d+ s, \d+ s left: .*preemptions_per_s", line) for line in found.told), found.told
+
+    on_a_little_kubernetes(go)
 
 
 def test_what_somebody_edited_is_told_in_a_sentence_and_is_no_obstacle() -> None:
