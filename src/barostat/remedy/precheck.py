@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from barostat.core.diagnosis import NOTHING_WRONG, CauseName
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.remedy.annotations import read_claim
 from barostat.remedy.plan import ROLLBACK, RemedyPlan
 
 RIGHT_IS_MISSING = "the right to read it is missing"
@@ -136,9 +137,8 @@ def _floor_holds(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 def _serving_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
     serving = facts.serving or 0
-    return _verdict(
-        serving >= plan.serving, f"{serving} replicas serve", f"{serving} replicas serve, {plan.serving} did when it was planned"
-    )
+    serve = "1 replica serves" if serving == 1 else f"{serving} replicas serve"
+    return _verdict(serving >= plan.serving, serve, f"{serve}, {plan.serving} did when it was planned")
 
 
 def _spare_schedulable(facts: Facts, plan: RemedyPlan) -> Verdict:
@@ -195,7 +195,9 @@ def _separable(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 def _no_other_change(facts: Facts, plan: RemedyPlan) -> Verdict:
     mine = facts.claim == "" or (facts.claim or "").startswith(f"{plan.id}#")
-    return _verdict(mine, "no other change is in flight", f"another change is in flight: {facts.claim}")
+    claim = read_claim(facts.claim or "")
+    by = f", run by {claim.holder}" if claim.holder else ""
+    return _verdict(mine, "no other change is in flight", f"another change is in flight: incident {claim.incident}{by}")
 
 
 def _budget_left(facts: Facts, plan: RemedyPlan) -> Verdict:
@@ -204,7 +206,7 @@ def _budget_left(facts: Facts, plan: RemedyPlan) -> Verdict:
     spent = facts.changes_last_hour or 0
     return _verdict(
         spent < facts.changes_per_hour,
-        f"{spent} of {facts.changes_per_hour} changes this hour",
+        f"{spent} of {facts.changes_per_hour} changes were made this hour",
         f"{spent} changes in the last hour, spec.remedy.changesPerHour of the limits allows {facts.changes_per_hour}",
     )
 

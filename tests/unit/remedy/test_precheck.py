@@ -39,7 +39,7 @@ def test_all_of_them_hold_where_everything_is_in_order() -> None:
         ("no-autoscaler", "autoscaler", "HPA vllm", "HPA vllm would set the replicas back"),
         ("no-owner", "owner", "Argo CD application llm", "Argo CD application llm would revert"),
         ("separable", "separable", False, "cannot be taken out"),
-        ("no-other-change", "claim", "i0#1#x", "another change is in flight: i0#1#x"),
+        ("no-other-change", "claim", "i0#1#x", "another change is in flight: incident i0, run by x"),
         ("budget-left", "changes_last_hour", 2, "changesPerHour of the limits allows 2"),
         ("rights", "missing_rights", ("patch pods",), "patch pods"),
     ],
@@ -62,6 +62,11 @@ def test_what_was_not_read_is_unknown_with_the_reason(check: Any) -> None:
 def test_nothing_read_at_all_refuses_by_every_check() -> None:
     assert len(refusals(Facts(at=0.0), PLAN)) == sum(not check.live for check in CHECKS)
     assert len(refusals(Facts(at=0.0), a_plan("edge-live"))) == sum(check.edge for check in CHECKS)
+
+
+def test_one_replica_is_told_as_one() -> None:
+    says = {check.name: verdict for check, verdict in judged(replace(GOOD, replicas=1, serving=1), PLAN)}["serving-as-planned"]
+    assert says == Present("1 replica serves", ())
 
 
 def test_our_own_claim_is_no_other_change_and_a_name_that_only_begins_alike_is() -> None:

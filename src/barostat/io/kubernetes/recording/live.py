@@ -168,7 +168,7 @@ class PodRecorder:
     async def window(self) -> None:
         """Looks at the pods from now on until the time has passed."""
         await self.choose()
-        self.tell(f"{len(self.scrapers)} pods")
+        self.tell(many(len(self.scrapers), "pod"))
         start = turn = self.clock.now()
         end = start + self.options.for_s
         first = True
@@ -210,7 +210,7 @@ class PodRecorder:
 
     async def recording(self) -> Recorded:
         """What was seen so far, with logs and surroundings as they are now."""
-        self.tell(f"{len(self.scrapers)} pods: logs, events, nodes")
+        self.tell(f"{many(len(self.scrapers), 'pod')}: logs, events, nodes")
         with suppress(InputError, OutsideError):  # the pods as they are at the end; those known before will do
             self.selection.pods = await self._again()
         pods = self.selection.pods

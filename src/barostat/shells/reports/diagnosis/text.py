@@ -43,7 +43,9 @@ def print_report(report: ShownReport, console: Console, *, wide: bool = False) -
         console.print(_replica(replica, wide=wide))
     hidden = sum(1 for r in report.replicas if r.diagnosis.severity != "none") - len(shown)
     if hidden > 0:
-        console.print(Text(f"{hidden} more replicas are not healthy: -o wide shows each.", style="dim"))
+        console.print(
+            Text(f"{hidden} more {'replica is' if hidden == 1 else 'replicas are'} not healthy: -o wide shows each.", style="dim")
+        )
 
 
 def _worst(report: ShownReport) -> list[ReplicaReport]:

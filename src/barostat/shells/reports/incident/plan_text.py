@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from barostat.core.diagnosis import ReplicaReport
+from barostat.core.units import many
 from barostat.core.verdict import Absent, Present, Unknown
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import Facts, judged
@@ -42,7 +43,7 @@ def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
         undo = plan.undo_sentence()
     lines = [
         f"plan {plan.id}",
-        f"  target    {plan.target}, {plan.replicas} replicas, {plan.serving} serve",
+        f"  target    {plan.target}, {many(plan.replicas, 'replica')}, {plan.serving} {'serves' if plan.serving == 1 else 'serve'}",
         f"  cause     {plan.cause}{f' ({plan.variant})' if plan.variant else ''} on {replica.name}: {replica.diagnosis.summary}",
         f"  change    {plan.change}   ({plan.lever})",
         f"  because   {plan.because}",

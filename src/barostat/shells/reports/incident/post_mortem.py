@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from barostat.core.units import figure
+from barostat.core.units import figure, many
 from barostat.judge.diagnosis.causes import causes
 from barostat.judge.mitigation.measurements import Look, document
 from barostat.remedy.journal import left_to_do, left_to_undo
@@ -80,7 +80,7 @@ def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
         ("Target", str(plan.target)),
         ("Cause", f"{plan.cause}{f' ({plan.variant})' if plan.variant else ''}{f': {title}' if title else ''}"),
         ("Change", f"{plan.change} ({plan.lever}): {plan.because}"),
-        ("How", f"{plan.strategy}, {plan.replicas} replicas, {plan.kept_in_rotation} kept in rotation"),
+        ("How", f"{plan.strategy}, {many(plan.replicas, 'replica')}, {plan.kept_in_rotation} kept in rotation"),
         ("At the gateway", _at_the_gateway(state)),
     ]
     if state.timeline:
