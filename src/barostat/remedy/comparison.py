@@ -57,8 +57,17 @@ def radius(now: Estimate, former_error: float | None, planned_points: float, err
     return error * math.sqrt((1.0 + 1.0 / ratio) * (math.log(1.0 + ratio) - 2.0 * math.log(error_rate)))
 
 
-def longer_s(span_s: float, distance: float, reach: float) -> float | None:
-    """For how much longer to look until that distance would be clear; None where that cannot be foreseen. Errors go by the root of time."""
-    if distance <= 0.0 or not math.isfinite(reach) or reach <= distance:
+def lasting(now: Estimate, former_error: float | None, reach: float) -> float:
+    """What of that radius is the former mean's: it stays, however long one looks on."""
+    error = math.hypot(now.error, former_error or 0.0)
+    return reach * (former_error or 0.0) / error if error > 0.0 and math.isfinite(error) and math.isfinite(reach) else 0.0
+
+
+def longer_s(span_s: float, distance: float, reach: float, stays: float = 0.0) -> float | None:
+    """For how much longer to look until that distance would be clear; None where that cannot be foreseen.
+
+    Errors go by the root of time, but for what `stays` of the reach.
+    """
+    if distance <= stays or not math.isfinite(reach) or reach <= distance:
         return None
-    return span_s * ((reach / distance) ** 2 - 1.0)
+    return span_s * ((reach**2 - stays**2) / (distance**2 - stays**2) - 1.0)

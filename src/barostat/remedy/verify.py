@@ -12,7 +12,7 @@ from barostat.core.change import Expect, Expectation
 from barostat.core.signal import Fresh, Signal
 from barostat.core.window import Window
 from barostat.remedy.acts import Judged
-from barostat.remedy.comparison import ERROR_RATE, estimate, longer_s, radius
+from barostat.remedy.comparison import ERROR_RATE, estimate, lasting, longer_s, radius
 
 Met = Literal["met", "unmet", "unknown"]
 
@@ -197,9 +197,14 @@ def _compared(
         return "met", says
     if not improves:  # within what is allowed for all that can be told
         return "met", says
-    more_s = longer_s(now.span_s, former_mean - value if value <= promise else 0.0, reach)
+    if value > promise:
+        return "unknown", f"{says}: not what was promised, and not worse"
+    stays = lasting(found, None if former_error is None else former_error * scale, reach)
+    if stays >= former_mean - value:
+        return "unknown", f"{says}: no difference can be told, as it was seen too briefly before the change for how much it varied"
+    more_s = longer_s(now.span_s, former_mean - value, reach, stays)
     longer = f"; about {more_s:.0f} s more would tell" if more_s is not None and more_s <= MOST_LONGER_S else ""
-    return "unknown", f"{says}: {'no difference can be told yet' if value <= promise else 'not what was promised, and not worse'}{longer}"
+    return "unknown", f"{says}: no difference can be told yet{longer}"
 
 
 def _incomparable(expectation: Expectation, former: Mapping[str, float], after: Window, since: float, load: float | None) -> str:

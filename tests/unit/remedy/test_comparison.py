@@ -101,6 +101,8 @@ def test_the_error_of_a_mean_covers_it_and_shrinks_by_the_root_of_time() -> None
     assert math.isinf(estimate(series("itl_mean_s", [1.0, 2.0])).error)
     assert estimate(series("itl_mean_s", [2.0] * 5)).error == 0.0
     assert longer_s(120.0, 1.0, 2.0) == 360.0
+    assert longer_s(120.0, 1.0, 2.0, stays=0.5) == 480.0
+    assert longer_s(120.0, 1.0, 2.0, stays=1.0) is None
     assert longer_s(120.0, 0.0, 2.0) is longer_s(120.0, 2.0, 1.0) is None
     one = estimate(series("itl_mean_s", walk(dice, 1.0, 0.2, 24, 0.0)))
     assert radius(one, 0.0, 24.0, 0.05) / one.error == pytest.approx(3.03, abs=0.03)

@@ -53,6 +53,14 @@ def test_the_promise_is_not_kept() -> None:
     assert "preemptions_per_s 3" in found.reasons[0]
 
 
+def test_no_time_is_foretold_where_the_look_before_the_change_was_too_short_for_any() -> None:
+    former = {"arrivals_per_s": 4.0, "preemptions_per_s": 4.0, "itl_mean_s": 0.092, "itl_mean_s:error": 0.0233, "seen_s": 150.0}
+    found = verify(EXPECTATION, former, window(SINCE), SINCE)
+    assert found.outcome == "inconclusive"
+    (why,) = (reason for reason in found.reasons if reason.startswith("itl_mean_s"))
+    assert why.endswith("no difference can be told, as it was seen too briefly before the change for how much it varied")
+
+
 def test_what_has_nearly_ended_is_neither_better_nor_worse() -> None:
     found = judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=0.06), SINCE)
     assert found.outcome == "inconclusive"
