@@ -98,7 +98,8 @@ class Store:
         found = await self.cluster.get(CONFIG_MAPS, record_name(incident), self.namespace)
         if isinstance(found, RequestFailed):
             if found.kind == "not-found":
-                raise InputError(f"there is no such incident in namespace {self.namespace}; `barostat incident list` shows them", incident)
+                listing = f"`barostat incident list -n {self.namespace}` shows them"
+                raise InputError(f"there is no such incident in namespace {self.namespace} (-n names another); {listing}", incident)
             raise found.error()
         return found
 

@@ -230,7 +230,7 @@ def test_what_somebody_edited_is_told_in_a_sentence_and_is_no_obstacle() -> None
 
 def test_an_incident_that_is_not_there_is_told_as_before() -> None:
     async def go(found: Scene) -> None:
-        with pytest.raises(InputError, match="there is no such incident"):
+        with pytest.raises(InputError, match=r"there is no such incident in namespace \S+ \(-n names another\)"):
             await store(found).post_mortem("i2")
 
     on_a_little_kubernetes(go)
