@@ -70,10 +70,12 @@ def policy_text(limits: ServingLimits, source: str) -> str:
         "metadata": {"name": name},
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     }
+    every = "every vLLM workload of the cluster (targetRef in the limits makes it one)"
+    about = "workloads of the name in targetRef, in every namespace" if "matchConditions" in spec else every
     texts = [yaml.safe_dump(each, sort_keys=False, width=1000) for each in (policy, binding)]
     return (
         f"# Made by `barostat check {_last(source)} --admission-policy`. The limits file is what is reviewed; this follows it.\n"
-        + "---\n".join(texts)
+        f"# It is about {about}; matchResources in the binding narrows it.\n" + "---\n".join(texts)
     )
 
 
