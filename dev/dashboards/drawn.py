@@ -38,7 +38,8 @@ def _chart(panel: Panel, asked: Answers, since: float) -> Chart:
             lines.append(Line(points, _legend(query.legend, series["metric"]), KINDS[min(len(lines), len(KINDS) - 1)]))
     words = {"percentunit": percent, "s": duration}.get(panel.unit, plain)
     limits = ((panel.threshold, "too many"),) if panel.threshold is not None else ()
-    return Chart(panel.title, tuple(lines), words, panel.top, limits)
+    whole = words is plain and all(value.is_integer() for line in lines for _, value in line.points)
+    return Chart(panel.title, tuple(lines), words, panel.top, limits, counts=whole)
 
 
 def _legend(template: str, labels: Mapping[str, str]) -> str:

@@ -66,7 +66,7 @@ def capacity_told(found: Review, fleet: Fleet, target: str) -> Told:
             Part("What it costs", rows=_cost(found, fleet), lead=_cards(fleet)),
             Part("Notes", listed=list(kept.problems)),
         ),
-        "the same as data: -o json",
+        "the same as data: barostat report -o json",
     )
 
 
@@ -203,7 +203,7 @@ def _pressure(found: Review) -> list[Chart]:
     usage = (_line(kept.line("kv_mean_ratio"), "mean"), _line(kept.line("kv_high_ratio"), "highest", "second"))
     return [
         Chart("KV usage", usage, percent, 1.0, note="high alone is no harm"),
-        Chart("Preemptions per step", (_line(kept.line("preemptions")),), plain),
+        Chart("Preemptions per step", (_line(kept.line("preemptions")),), plain, counts=True),
         Chart("Requests", (_line(kept.line("running"), "running"), _line(kept.line("waiting"), "waiting", "second")), plain),
     ]
 

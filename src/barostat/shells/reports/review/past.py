@@ -56,7 +56,7 @@ def past_told(past: Past) -> Told:
             Part("What would have helped", steps=story.next),
             Part("Notes", listed=list(past.problems)),
         ),
-        "the same as data: -o json",
+        "the same as data: barostat report -o json",
     )
 
 

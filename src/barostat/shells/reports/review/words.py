@@ -101,7 +101,7 @@ def _cost(step: NextStep) -> str:
 
 
 def _step(step: NextStep) -> str:
-    return f"<code>{escape(step.change)}</code><span class='tag'>{_cost(step)}</span><br/>{escape(step.because)}"
+    return f"<code>{escape(step.change)}</code> <span class='tag'>{_cost(step)}</span><br/>{escape(step.because)}"
 
 
 def as_markdown(told: Told) -> str:

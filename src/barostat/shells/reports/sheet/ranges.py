@@ -9,7 +9,8 @@ from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.scale import duration, top_of
 
 _WIDTH, _ROW, _TOP, _BOTTOM, _RIGHT = 340, 34, 8, 20, 56
-_NAME_CHARACTERS = 54
+_NAME_CHARACTERS, _BOLD_CHARACTERS = 54, 46
+"""Of a name there is room for so many; that of the chosen row is bold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def _figure(drawn: Ranges) -> str:
         parts.append(f'<path class="limit" d="M{x(limit[0]):.1f} {_TOP}V{floor}"><title>{escape(limit[1])}</title></path>')
     for place, row in enumerate(drawn.rows):
         y = _TOP + _ROW * place
-        name = row.name if len(row.name) <= _NAME_CHARACTERS else f"{row.name[: _NAME_CHARACTERS - 1]}…"
+        most = _BOLD_CHARACTERS if row.chosen else _NAME_CHARACTERS
+        name = row.name if len(row.name) <= most else f"{row.name[: most - 1]}…"
         spread = "" if row.low == row.high else f": {drawn.words(row.low)} to {drawn.words(row.high)}"
         tip = f"<title>{escape(f'{row.name}{spread}')}</title>"
         parts.append(

@@ -26,7 +26,7 @@ padding:.05rem .35rem;border-radius:.25rem;-webkit-box-decoration-break:clone;bo
 section{border-top:1px solid var(--rule);margin-top:2.5rem;padding-top:1.5rem}section>h2:first-child{margin-top:0}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:0 2.5rem}
 details{margin:.2rem 0 .4rem;color:var(--soft)}details li{font-size:.9rem;max-width:none}summary{cursor:pointer;font-size:.9rem}
-footer{margin-top:3rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.85rem}
+.whole{white-space:nowrap}footer{margin-top:3rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.85rem}
 """
 
 _PARTS = """
@@ -42,7 +42,7 @@ color:var(--on-badge);background:var(--soft);margin-right:.6rem;vertical-align:.
 .figures div{border:1px solid var(--rule);border-radius:.4rem;padding:.55rem .8rem}.figures dt{color:var(--soft);font-size:.85rem}
 .figures dd{margin:0;font-size:1.3rem;line-height:1.3;font-weight:600;font-variant-numeric:tabular-nums}
 .figures small{display:block;color:var(--soft);font-size:.8rem;font-weight:400}
-.tag{font-size:.8rem;color:var(--soft);border:1px solid var(--rule);border-radius:.7rem;padding:.02rem .55rem;margin-left:.4rem;
+.tag{font-size:.8rem;color:var(--soft);border:1px solid var(--rule);border-radius:.7rem;padding:.02rem .55rem;margin-left:.2rem;
 white-space:nowrap}
 .scroll{overflow-x:auto;margin:.6rem 0;background:linear-gradient(to right,var(--paper) 30%,transparent) left/2.5rem 100% no-repeat local,
 linear-gradient(to left,var(--paper) 30%,transparent) right/2.5rem 100% no-repeat local,
@@ -61,6 +61,7 @@ tr.chosen td{font-weight:700}td:last-child,th:last-child{padding-right:0}
 .facts dd{margin:0;max-width:46rem}
 @media (max-width:34rem){h1{font-size:1.3rem}.facts{grid-template-columns:1fr;gap:0}.facts dd{margin-bottom:.5rem}
 .figures{grid-template-columns:repeat(2,1fr)}.figures dd{font-size:1.15rem}
+th{white-space:normal;overflow-wrap:break-word}td.words:last-child{min-width:20rem}td.mono.words{min-width:7rem}
 tr:has(>td.words:last-child:nth-child(3)),tr:has(>td.words:last-child:nth-child(4)){display:grid;grid-template-columns:1fr max-content;
 border-bottom:1px solid var(--rule);padding:.35rem 0}
 tr:has(>td.words:last-child:nth-child(4)){grid-template-columns:1fr max-content max-content}
@@ -72,7 +73,7 @@ grid-row:2;color:var(--soft);min-width:0}tr:has(>td.words:last-child:nth-child(4
 
 _CHARTS = """
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1.2rem 1.8rem;margin:1rem 0}
-figure{margin:0;max-width:36rem;break-inside:avoid;display:flex;flex-direction:column;justify-content:flex-end}
+figure{margin:0;max-width:25rem;break-inside:avoid;display:flex;flex-direction:column;justify-content:flex-end}
 figcaption{font-weight:600;font-size:.92rem;margin-bottom:.15rem}figcaption span{font-weight:400;color:var(--soft);font-size:.85rem}
 .phases{max-width:30rem;margin:1rem 0}.wide{max-width:none;margin:.8rem 0}svg{display:block;width:100%;height:auto;overflow:visible}
 svg text{font:11px system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;fill:var(--soft)}
@@ -86,8 +87,9 @@ svg text.limit-name{fill:var(--bad)}.mark{stroke:var(--soft);stroke-width:1}svg 
 .dot{fill:var(--main)}.dot.second{fill:var(--second);stroke:none}.dot.pale{stroke:none;fill:var(--pale)}
 .dot.third{fill:var(--third);stroke:none}
 .entry{font-weight:400;display:inline-block;max-width:100%;margin-right:.8em}
-.key{display:inline-block;width:1.1em;height:.25em;vertical-align:middle;background:var(--main);margin:0 .35em 0 0}
-.key.pale{background:var(--pale)}.key.second{background:var(--second)}.key.third{background:var(--third)}
+.key{display:inline-block;width:1.1em;height:.25em;vertical-align:middle;--key:var(--main);background:var(--key);margin:0 .35em 0 0}
+.key.pale{--key:var(--pale)}.key.second{--key:var(--second)}.key.third{--key:var(--third)}
+.key.dashed{background:repeating-linear-gradient(to right,var(--key) 0 .35em,transparent .35em .55em)}
 .hit{fill:none;pointer-events:all}.guide{stroke:var(--ink);stroke-width:.8}svg text.reading{fill:var(--ink);pointer-events:none;
 font-variant-numeric:tabular-nums}.at .guide,.at .reading{visibility:hidden}.at:hover .guide,.at:hover .reading{visibility:visible}
 svg text.row-name{fill:var(--ink)}.chosen .row-name{font-weight:700}.whisker{stroke:var(--main);stroke-width:5;opacity:.3}

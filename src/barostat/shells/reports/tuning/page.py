@@ -24,7 +24,7 @@ def tune_html(title: str, tuned: Tuned) -> str:
     severity, word = _told(tuned)
     points = front(tuned.results, tuned.best)[:_MOST]
     chosen = tuple(place for place, point in enumerate(points) if point == tuned.best)
-    rows = [FRONT, *front_rows(tuned)]
+    rows = [(settings, *cells) for *cells, settings in (FRONT, *front_rows(tuned))]
     notes = f"<h2>To know</h2>{items([escape(note) for note in tuned.notes])}" if tuned.notes else ""
     body = (
         f"{heading('tune', title, f'{tuned.results.spent:,} runs of the twin')}"
@@ -33,7 +33,7 @@ def tune_html(title: str, tuned: Tuned) -> str:
         f"<h2>Why</h2>{items([escape(line) for line in why(tuned) if line])}"
         "<h2>The best, and settings that no other beats in all three</h2>"
         f"<p class='soft'>On the requests that were searched; above: on those that were not.</p>{_drawings(tuned)}"
-        f"{table(rows, (5,), chosen)}{notes}{footer('the same as data: barostat tune -o json')}"
+        f"{table(rows, (0,), chosen)}{notes}{footer('the same as data: barostat tune -o json')}"
     )
     return page(f"Barostat: tune {title}", body)
 
