@@ -7,13 +7,17 @@ allows its own style, by hash, and no script, picture, font, form or request.
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 
 from barostat import __version__
+from barostat.shells.reports.sheet.line_breaks import kept_whole
 from barostat.shells.reports.sheet.safe_text import escape
 from barostat.shells.reports.sheet.style import STYLE
 
+_MAY_BREAK = re.compile(r"(?<=[,/])(?=\w)")
+"""Where a title that is a path or a workload goes on in the next line."""
 _HASH = b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'"
 
@@ -25,13 +29,13 @@ def page(title: str, body_html: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1"/><meta name="color-scheme" content="light dark"/>'
         f"<title>{escape(title)}</title><style>{STYLE}</style>"
     )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body><main>{body_html}</main></body></html>\n'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body><main>{kept_whole(body_html)}</main></body></html>\n'
 
 
 def heading(kind: str, title: str, told: str = "") -> str:
     """What the page is, whom it is about, and a line on when or where."""
     soft = f"<p class='soft'>{escape(told)}</p>" if told else ""
-    return f"<header><p class='kicker'>barostat {escape(kind)}</p><h1>{escape(title)}</h1>{soft}</header>"
+    return f"<header><p class='kicker'>barostat {escape(kind)}</p><h1>{_MAY_BREAK.sub('<wbr/>', escape(title))}</h1>{soft}</header>"
 
 
 def verdict(severity: str, word: str, headline: str, sentence: str, aside: str = "") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.page_text import unbroken
 
 from barostat.shells.cli.main import main
 
@@ -30,5 +31,5 @@ def test_numbers_stand_right_with_prices_and_without(more: list[str], capsys: py
 def test_a_page_of_cards_draws_what_was_promised(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["plan", "Qwen/Qwen3-8B", "--for", "1/s input=500 output=100", "--slo", "ttft=2s,itl=15ms", "--gpu", "H100", "-o", "html"]
     assert main(command) == 0
-    page = capsys.readouterr().out
+    page = unbroken(capsys.readouterr().out)
     assert "<span> limit 15 ms</span>" in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.support.page_text import unbroken
 
 from barostat.shells.cli.main import main
 
@@ -16,7 +17,7 @@ def test_every_form_names_the_same_choice(capsys: pytest.CaptureFixture[str]) ->
     told = {}
     for form in ("json", "table", "md", "html"):
         assert main([*words, "-o", form]) == 0
-        told[form] = capsys.readouterr().out
+        told[form] = unbroken(capsys.readouterr().out)
     document = json.loads(told["json"])
     assert document["chosen"] == "L4 --max-model-len 3072"
     assert [one["costPerHour"] for one in document["offers"]] == [0.5, 2.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.measured_past import NIGHT, night
+from tests.support.page_text import unbroken
 
 from barostat.shells.reports.review.past import past_json, past_told
 from barostat.shells.reports.review.words import as_html, as_markdown
@@ -10,7 +11,7 @@ from barostat.shells.reports.review.words import as_html, as_markdown
 
 def test_the_page_and_the_text_tell_the_same_story() -> None:
     told = past_told(night(*NIGHT))
-    for text in (as_html(told), as_markdown(told)):
+    for text in (unbroken(as_html(told)), as_markdown(told)):
         for words in (
             "CRITICAL",
             "kv-preemption-thrash",

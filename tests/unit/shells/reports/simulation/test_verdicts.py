@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.support.page_text import unbroken
 
 from barostat.shells.cli.main import main
 
@@ -15,7 +16,7 @@ LOAD = ["--workload", "poisson:rate=2,minutes=2,input=300,output=100", "--kv-blo
 def _card(command: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     """What the badge says, and all of the card in words."""
     main([*command, "-o", "html"])
-    found = re.search(r"<div class='verdict .*?</div>", capsys.readouterr().out)
+    found = re.search(r"<div class='verdict .*?</div>", unbroken(capsys.readouterr().out))
     assert found is not None
     badge = re.search(r"class='badge'>([^<]*)<", found[0])
     assert badge is not None
