@@ -57,3 +57,8 @@ def figure(value: float, digits: int = 3) -> str:
     if "e" not in short:
         return short
     return f"{value:,.0f}" if abs(value) >= 1 else f"{float(short.replace(',', '')):.9f}".rstrip("0").rstrip(".")
+
+
+def seconds(value_s: float) -> str:
+    """A latency as a person reads it: `55.7 ms`, `1.5 s`."""
+    return f"{figure(value_s * 1000)} ms" if 0 < value_s < 1 else f"{figure(value_s)} s"

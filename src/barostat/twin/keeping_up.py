@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from barostat.core.units import seconds
 from barostat.twin.intake import NS
 from barostat.twin.outcome import Outcome
 
@@ -37,7 +38,7 @@ def keeping_up(outcome: Outcome) -> KeepingUp:
     quarter = len(waits) // 4
     early, late = sum(waits[quarter : 2 * quarter]) / quarter, sum(waits[-quarter:]) / quarter
     span_s = (lives[-1].arrival_ns - lives[0].arrival_ns) / NS
-    told = f"the mean wait for the first token is {early:.3g} s in the second quarter of the requests and {late:.3g} s in the last"
+    told = f"the mean wait for the first token is {seconds(early)} in the second quarter of the requests and {seconds(late)} in the last"
     if late > _GROWTH * early and late > _SHARE_OF_SPAN * span_s:
         return KeepingUp("falls behind", told)
     return KeepingUp("keeps up", told)

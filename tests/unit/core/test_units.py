@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barostat.core.units import figure
+from barostat.core.units import figure, seconds
 
 
 @pytest.mark.parametrize(
@@ -13,3 +13,7 @@ from barostat.core.units import figure
 )  # fmt: skip
 def test_a_figure_is_never_in_powers_of_ten(value: float, digits: int, told: str) -> None:
     assert figure(value, digits) == told
+
+
+def test_a_latency_below_a_second_is_told_in_milliseconds() -> None:
+    assert [seconds(value) for value in (0.0, 0.0557, 0.999, 1.0, 12.34)] == ["0 s", "55.7 ms", "999 ms", "1 s", "12.3 s"]

@@ -316,6 +316,11 @@ def _whole_bytes_per_token(model: Architecture, sized: Sized, per_gpu: float) ->
     return _bytes_per_token(alone, pool)
 
 
+def _per_token(found: CapacityPlan) -> str:
+    whole, each = (f"{size / 1024:.1f} KiB" for size in (found.kv_bytes_per_token, found.kv_bytes_per_token_per_gpu))
+    return whole if found.gpus == 1 else f"{whole}, {each} on each GPU"
+
+
 def summary(found: CapacityPlan) -> Mapping[str, str]:
     """The plan in a few words, for people: title -> text."""
     pool = found.pool
@@ -326,7 +331,7 @@ def summary(found: CapacityPlan) -> Mapping[str, str]:
         memory += "" if found.is_exact else f" ({gib(found.available.low)} to {gib(found.available.high)})"
     span = "" if found.is_exact else f" ({found.low.tokens:,} to {found.high.tokens:,})"
     return {
-        "KV per token": f"{found.kv_bytes_per_token / 1024:.1f} KiB, {found.kv_bytes_per_token_per_gpu / 1024:.1f} KiB on each GPU",
+        "KV per token": _per_token(found),
         "KV memory": memory,
         "Blocks": f"{pool.blocks:,} of {pool.block_tokens} tokens",
         "KV cache size": f"{pool.tokens:,} tokens{span}",

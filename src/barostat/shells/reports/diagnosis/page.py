@@ -22,18 +22,18 @@ from barostat.shells.reports.sheet.scale import duration, percent, plain
 
 def report_html(report: ShownReport, windows: Mapping[str, Window]) -> str:
     """The page. `windows`: what each replica's report rests on, by the replica's name; one without gets no drawings."""
-    at = datetime.fromtimestamp(report.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    at = [datetime.fromtimestamp(report.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")] if report.at else []
     notes = "".join(f"<p class='soft'>Note: {escape(problem)}</p>" for problem in report.problems)
     foot = footer("the same as data: barostat diagnose -o json")
     if len(report.replicas) == 1:
         (replica,) = report.replicas
-        head = heading("diagnose", report.target, f"{_about(replica)} · {at}")
+        head = heading("diagnose", report.target, " · ".join([_about(replica), *at]))
         return page(f"Barostat: {report.target}", f"{head}{replica_html(replica, windows.get(replica.name), named=False)}{notes}{foot}")
     sections = "".join(
         f"<section><h2>{escape(_about(replica))}</h2>{replica_html(replica, windows.get(replica.name), named=False)}</section>"
         for replica in report.replicas
     )
-    head = heading("diagnose", report.target, f"{len(report.replicas)} replicas · {at}")
+    head = heading("diagnose", report.target, " · ".join([f"{len(report.replicas)} replicas", *at]))
     return page(f"Barostat: {report.target}", f"{head}{verdict(report.fleet)}{notes}{_fleet_table(report)}{sections}{foot}")
 
 
@@ -107,7 +107,7 @@ def _finding(finding: SymptomFinding) -> str:
 def _step(step: NextStep) -> str:
     cost = "restarts the engine" if step.restarts else "live, at your gateway" if step.lever.startswith("edge-") else "live"
     below = f"<br/><span class='soft'>{escape(told)}</span>" if (told := effect_words(step)) else ""
-    return f"<code>{escape(step.change)}</code><span class='tag'>{cost}</span><br/>{escape(step.because)}{below}"
+    return f"<code>{escape(step.change)}</code> <span class='tag'>{cost}</span><br/>{escape(step.because)}{below}"
 
 
 def _forecasts(replica: ReplicaReport) -> str:
@@ -149,7 +149,7 @@ def _charts(window: Window, diagnosis: Diagnosis) -> list[Chart]:
             "Requests",
             _lines(window, running_requests="running", waiting_requests="waiting"),
             plain,
-            limits=_limit(slots, "slots"),
+            limits=_limit(slots, "slot" if slots is not None and slots.last == 1 else "slots"),
             counts=True,
         ),
         Chart("Preemptions per second", _lines(window, preemptions_per_s=""), plain),

@@ -85,7 +85,7 @@ def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
     ]
     if state.timeline:
         found.append(("Run by", state.holder))
-        found.append(("Took", duration(state.timeline[-1].at - state.timeline[0].at)))
+        found.append(("Took", instant(state.timeline[-1].at - state.timeline[0].at)))
     return [(title, text) for title, text in found if text]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barostat.core.units import figure
+from barostat.core.units import seconds
 from barostat.judge.experiments.service_level import WITHIN_RATIO, holds, stated
 from barostat.twin.keeping_up import keeping_up
 from barostat.twin.outcome import Outcome
@@ -21,5 +21,5 @@ def closing(outcome: Outcome, summary: Summary, slo: Slo) -> str:
 
 def level(slo: Slo) -> str:
     """The service level in words."""
-    parts = [f"{name} within {figure(value)} s" for name, value in (("TTFT", slo.ttft_s), ("mean ITL", slo.itl_s)) if value is not None]
+    parts = [f"{name} within {seconds(value)}" for name, value in (("TTFT", slo.ttft_s), ("mean ITL", slo.itl_s)) if value is not None]
     return " and ".join(parts)

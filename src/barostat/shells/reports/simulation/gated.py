@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from barostat.core.units import seconds
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.judge.experiments.admission import GatedSummary
 from barostat.shells.reports.aligned import aligned
@@ -60,7 +61,7 @@ def _because(harm: Verdict) -> str:
 
 
 def _level(slo: Slo) -> str:
-    said = [f"{name} within {limit:g} s" for name, limit in (("TTFT", slo.ttft_s), ("gaps", slo.itl_s)) if limit is not None]
+    said = [f"{name} within {seconds(limit)}" for name, limit in (("TTFT", slo.ttft_s), ("gaps", slo.itl_s)) if limit is not None]
     return " and ".join(said) if said else "no service level stated: whatever finishes counts"
 
 

@@ -70,6 +70,10 @@ def test_an_engine_that_never_came_up_has_no_drawings() -> None:
     assert not list(parsed(report_html(*judged("bad-config-model"))).iter("svg"))
 
 
+def test_a_recording_that_tells_no_time_is_not_from_1970() -> None:
+    assert "1970" not in report_html(*judged("bad-config-argument"))
+
+
 def test_several_replicas_come_with_a_table_and_a_section_each() -> None:
     report, windows = judged("kv-preemption-thrash")
     other = replace(report.replicas[0], name="b")
