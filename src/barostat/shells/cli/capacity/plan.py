@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = plan_inputs.asked(arguments)
     for note in asked.notes:
         print(f"barostat: {note}", file=sys.stderr)
-    answer = plan_inputs.answer(asked)
+    answer = plan_inputs.about(plan_inputs.answer(asked), arguments.source)
     if arguments.slo:
         answer = plan_inputs.promising(answer, arguments.slo)
     print(plan_views.render(answer, arguments.output))

@@ -16,7 +16,7 @@ from barostat.catalog.vllm_flags import FLAGS
 from barostat.catalog.vllm_versions import DEFAULT_VERSION
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
-from barostat.core.limits import ServiceLevel
+from barostat.core.limits import ServiceLevel, TargetRef
 from barostat.core.units import GIB
 from barostat.core.version import EngineVersion, parse_version
 from barostat.core.whole_number import whole_number
@@ -133,6 +133,24 @@ def promising(found: CapacityAnswer, level: str) -> CapacityAnswer:
     reasons = {name: "what was promised (--slo): `validate` proves it, `rules` alerts on it" for name, value in kept.items() if value}
     spec = replace(limits.spec, slo=ServiceLevel(asked_for.ttft_s, asked_for.itl_s))
     return replace(found, derived=replace(found.derived, limits=replace(limits, spec=spec, because={**limits.because, **reasons})))
+
+
+def about(found: CapacityAnswer, source: str | None) -> CapacityAnswer:
+    """The answer with the workload that was asked about as what its limits are for; pods and ReplicaSets are none, they come and go.
+
+    Errors: InputError for what is no name.
+    """
+    from barostat.io.kubernetes.client.resources import PODS, REPLICA_SETS
+    from barostat.io.kubernetes.recording.target import is_workload, parsed
+
+    if source is None or not is_workload(source):
+        return found
+    kind, name = parsed(source)
+    if kind in (PODS, REPLICA_SETS):
+        return found
+    limits = found.derived.limits
+    spec = replace(limits.spec, target_ref=TargetRef(kind.api_version, kind.kind, name))
+    return replace(found, derived=replace(found.derived, limits=replace(limits, spec=spec)))
 
 
 def _drafter(given: str | None, named: str) -> Architecture | None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from tests.support.page_text import unbroken
 
+from barostat.core.limits import TargetRef
 from barostat.io.input_files.limits_file import parse
-from barostat.shells.cli.main import main
+from barostat.shells.cli.capacity import plan_inputs
+from barostat.shells.cli.main import main, parser
 
 HEALTHY = Path(__file__).parents[4] / "data/bundles/healthy-busy/metrics/replica-0"
 
@@ -176,3 +178,19 @@ def test_the_model_of_a_running_engine_is_the_one_it_is_served_as(served: str, t
     assert ("which model? 'chat', as which it is served" in said.err) is not known
     assert main([*asked, "--model", "Qwen/Qwen3-8B"]) == 0
     assert "taken to be" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("deploy/vllm", TargetRef("apps/v1", "Deployment", "vllm")),
+        ("lws/big", TargetRef("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "big")),
+        ("pod/vllm-0", None),
+        ("http://localhost:8000", None),
+        (None, None),
+    ],
+)
+def test_limits_of_a_workload_name_it(source: str | None, expected: TargetRef | None) -> None:
+    arguments = parser().parse_args(["plan", "--model", "Qwen/Qwen3-8B", "--gpu", "H100"])
+    answer = plan_inputs.answer(plan_inputs.asked(arguments))
+    assert plan_inputs.about(answer, source).derived.limits.spec.target_ref == expected
