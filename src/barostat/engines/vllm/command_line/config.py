@@ -205,6 +205,10 @@ def _device(
     return Device(gpu, gib or _number(values, "device_memory_gib"), is_cpu)
 
 
+_MOST_RANKS = 65_536
+_NO_NUMBER = 1e18
+
+
 def _add_defaults(values: dict[str, ConfigValue], version: EngineVersion | None, device: Device, seen: bool) -> None:
     """Fills what nothing sets with the version's default, and derives max_running.
 
@@ -225,7 +229,7 @@ def _add_defaults(values: dict[str, ConfigValue], version: EngineVersion | None,
             128 if device.is_cpu else USUAL_BLOCK_TOKENS, "version-default", "usual block size; the attention backend may raise it", False
         ),
     )
-    world = int((_number(values, "tensor_parallel_size") or 1) * (_number(values, "pipeline_parallel_size") or 1))
+    world = int(min(_MOST_RANKS, (_number(values, "tensor_parallel_size") or 1) * (_number(values, "pipeline_parallel_size") or 1)))
     doubled = 2 if "performance_mode" in values and values["performance_mode"].value == "throughput" else 1
     length = values.get("max_model_len")
     if length is not None and length.value == -1:
@@ -276,8 +280,11 @@ def _conflicts(values: Mapping[str, ConfigValue]) -> list[str]:
 
 
 def _number(values: Mapping[str, ConfigValue], name: str) -> float | None:
+    """The value as a number; None for what is none, or is not finite (a log may say anything)."""
     found = values.get(name)
-    return None if found is None or isinstance(found.value, bool | str) else float(found.value)
+    if found is None or isinstance(found.value, bool | str) or not -_NO_NUMBER < found.value < _NO_NUMBER:
+        return None
+    return float(found.value)
 
 
 def config_signals(config: EngineConfig, at: float) -> list[Signal]:

@@ -66,10 +66,16 @@ def parts_of(text: str) -> list[str]:
 
 
 def alternative(arguments: argparse.Namespace, text: str) -> argparse.Namespace:
-    """The same question with this card and these flags in place of the given ones."""
+    """The same question with this card and these flags in place of the given ones.
+
+    Errors: InputError where a quote is not closed, or a flag is wrong.
+    """
     parser = _Words(add_help=False, allow_abbrev=False)
     add_arguments(parser)
-    words = shlex.split(text)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"{text[:100]!r} is no command line ({str(error).lower()})", "--compare") from None
     if words and not words[0].startswith("-"):
         card = []
         while words and not words[0].startswith("-"):

@@ -234,3 +234,11 @@ def test_dotted_arguments_are_the_json_that_they_make() -> None:
     assert json.loads(str(found.values["speculative_config"].value)) == {"method": "eagle3", "num_speculative_tokens": 3}
     assert json.loads(str(found.values["hf_overrides"].value)) == {"text": {"a": True}}
     assert found.values["speculative_config"].source == "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3"
+
+
+@pytest.mark.parametrize("value", [1e999, -1e999, 1e300, float("nan")])
+@pytest.mark.parametrize("name", ["tensor_parallel_size", "max_num_seqs", "max_num_batched_tokens", "max_num_active_seqs"])
+def test_a_number_of_a_log_that_cannot_be_breaks_nothing(name: str, value: float) -> None:
+    said = {name: ConfigValue(value, "log", "a log"), "pipeline_parallel_size": ConfigValue(value, "log", "a log")}
+    config = resolve(version=parse_version("0.32.0"), log_settings=said)
+    assert config_signals(config, 0.0) is not None

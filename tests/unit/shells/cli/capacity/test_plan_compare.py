@@ -33,3 +33,8 @@ def test_a_page_of_cards_draws_what_was_promised(capsys: pytest.CaptureFixture[s
     assert main(command) == 0
     page = unbroken(capsys.readouterr().out)
     assert "<span> limit 15 ms</span>" in page
+
+
+def test_a_quote_that_is_not_closed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--model", "Qwen/Qwen3-8B", "--compare", "H100 --tp '2"]) == 2
+    assert "is no command line (no closing quotation)" in capsys.readouterr().out
