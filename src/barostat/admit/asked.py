@@ -39,6 +39,11 @@ class AskedRequest:
     not_on: tuple[str, ...] = ()
 
     @property
+    def tokens_of_each(self) -> int:
+        """Of one prompt of a list, on average."""
+        return -(-self.input_tokens // self.prompts)
+
+    @property
     def decodes(self) -> bool:
         """Tokens are made of it, and held until the last one."""
         return self.output_limit != 0

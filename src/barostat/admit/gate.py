@@ -209,7 +209,7 @@ def _reservation(request: AskedRequest, tenant: TenantLedger, ledger: Ledger, ru
     charge = request.input_tokens + request.sequences * expected
     prompt_tokens = request.input_tokens * copies
     if not request.decodes and request.prompts > 1:  # each is gone once it is computed, and the next ones take its place
-        prompt_tokens = min(prompt_tokens, max(-(-request.input_tokens // request.prompts), largest_pool_tokens(ledger, rules) // 2))
+        prompt_tokens = min(prompt_tokens, max(request.tokens_of_each, largest_pool_tokens(ledger, rules) // 2))
     one = Reservation(ledger.last_number, request, tenant, lengths, prompt_tokens, most, charge)
     one.output_cap, one.capped = output_cap, capped
     return one

@@ -21,7 +21,7 @@ def refused_at_sight(request: AskedRequest, rules: Rules, longest_tokens: int | 
         return Refused(
             400, "output-too-long", f"max_tokens is {request.output_limit}; at most {rules.max_output_tokens} are served in one answer"
         )
-    each = -(-request.input_tokens // request.prompts)
+    each = request.tokens_of_each
     limit = rules.max_input_tokens
     if longest_tokens is not None:
         room = longest_tokens - max(int(request.decodes), request.least_output_tokens)

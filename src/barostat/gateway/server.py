@@ -77,8 +77,7 @@ class _Serving:
         self._settings = settings
         self._metrics = Metrics()
         self._keys = keys = load_keys(settings.keys_file) if settings.keys_file is not None else None
-        with_keys = keys.tenants if keys is not None else frozenset()
-        self._limits = LimitsInForce(settings.limits_file, self._metrics, has_keys=keys is not None, with_keys=with_keys)
+        self._limits = LimitsInForce(settings.limits_file, self._metrics, with_keys=keys.tenants if keys is not None else None)
         self._token = secret_in(settings.admin_token_file) if settings.admin_token_file is not None else ""
         self._engine_key = secret_in(settings.engine_key_file) if settings.engine_key_file is not None else ""
         self._log = AccessLog(settings.access_log) if settings.access_log is not None else None

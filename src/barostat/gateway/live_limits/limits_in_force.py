@@ -20,12 +20,11 @@ _LOOK_EVERY_S = 2.0
 class LimitsInForce:
     """Reads the file whole or not at all; a file that is wrong leaves the last right one in force, and that is said."""
 
-    def __init__(self, path: Path, metrics: Metrics, *, has_keys: bool = True, with_keys: frozenset[str] = frozenset()) -> None:
-        """`has_keys`: tenants can be told apart, `with_keys`: these. Errors: InputError where the file is wrong at the start."""
+    def __init__(self, path: Path, metrics: Metrics, *, with_keys: frozenset[str] | None = frozenset()) -> None:
+        """`with_keys`: the tenants that can be told apart, None where none can. Errors: InputError where the file is wrong at the start."""
         self.path = path
         self.adopt: Callable[[ServingLimits, bool], None] | None = None
         self._metrics = metrics
-        self._has_keys = has_keys
         self._with_keys = with_keys
         self._stamp = stamp(path)
         self.file = self._load()
@@ -55,10 +54,12 @@ class LimitsInForce:
 
     def _load(self) -> ServingLimits:
         limits = load(self.path)
-        if limits.spec.tenants and not self._has_keys:
+        if not limits.spec.tenants:
+            return limits
+        if self._with_keys is None:
             raise InputError("spec.tenants: tenants are told apart by their keys; say --keys FILE, or leave them out", str(self.path))
         unlisted = self._with_keys - {tenant.name for tenant in limits.spec.tenants}
-        if limits.spec.tenants and unlisted:
+        if unlisted:
             names = ", ".join(sorted(unlisted))
             print(
                 f"barostat gateway: {self.path} lists no tenant {names}: requests with their keys are refused", file=sys.stderr, flush=True

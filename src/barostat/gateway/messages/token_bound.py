@@ -87,15 +87,18 @@ class TokenCounts:
         """What it will be, as far as this traffic tells: the mean."""
         if shape.prompt_ids:
             return shape.prompt_ids
-        return int(shape.text_bytes * self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE) + self.per_medium * shape.media) + 1
+        return self._reckoned(shape, self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE))
 
     def careful_estimate(self, shape: Shape, body: bytes) -> int:
         """The same for a limit: never less than text commonly is, nor than text of these characters. Short bodies are mostly JSON, and
         teach too few tokens for a byte; of digits or single letters each is a token."""
         if shape.prompt_ids:
             return shape.prompt_ids
-        per_byte = max(_FIRST_TOKENS_PER_BYTE, tokens_per_byte_of(body))
-        return max(self.estimate(shape), int(shape.text_bytes * per_byte + self.per_medium * shape.media) + 1)
+        learned = self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE)
+        return self._reckoned(shape, max(learned, _FIRST_TOKENS_PER_BYTE, tokens_per_byte_of(body)))
+
+    def _reckoned(self, shape: Shape, per_byte: float) -> int:
+        return int(shape.text_bytes * per_byte + self.per_medium * shape.media) + 1
 
     def bound_of_text(self, text: str) -> int:
         """Never below the truth of one prompt."""

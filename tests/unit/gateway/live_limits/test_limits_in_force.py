@@ -110,9 +110,9 @@ def test_a_changed_file_is_read_and_a_wrong_or_missing_one_is_not(tmp_path: Path
 
 def test_tenants_need_keys(tmp_path: Path) -> None:
     path = file(tmp_path, "tenants: [{name: red}]")
-    LimitsInForce(path, Metrics(), has_keys=True)
+    LimitsInForce(path, Metrics())
     with pytest.raises(InputError, match="--keys"):
-        LimitsInForce(path, Metrics(), has_keys=False)
+        LimitsInForce(path, Metrics(), with_keys=None)
 
 
 def test_a_key_of_a_tenant_that_the_limits_do_not_list_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ from barostat.engines.vllm.command_line.config_checks import declared_problems
 from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse
 
 _DEEPEST = 8
+_NO_NUMBER = 1e18  # as of the labels of a page of metrics
 _SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _TELLING_ENV = (
     "VLLM_CPU_KVCACHE_SPACE", "VLLM_USE_V1", "VLLM_USE_V2_MODEL_RUNNER", "VLLM_ATTENTION_BACKEND", "VLLM_KV_CACHE_LAYOUT",
@@ -66,7 +67,7 @@ def resolve(
     if max_model_len_api is not None:
         reported["max_model_len"] = ConfigValue(max_model_len_api, "api", "/v1/models")
     for layer in (log_settings or {}, metric_settings or {}):
-        reported.update({name: value for name, value in layer.items() if value.value not in ("", "None")})
+        reported.update({name: value for name, value in layer.items() if _says_something(value.value)})
     values = {**declared, **reported}
     if behaves("chunked-prefill-forced", version) and "enable_chunked_prefill" not in reported:
         values["enable_chunked_prefill"] = ConfigValue(True, "version-default", f"vLLM {version}: on for every generative model")
@@ -142,6 +143,11 @@ def _place(setting: Setting) -> tuple[Any, str]:
     return "flag", setting.spelled if "=" in setting.spelled or setting.text in ("true", "false") else setting.spelled.replace(" ", "=", 1)
 
 
+def _says_something(value: ConfigScalar) -> bool:
+    """False for what stands for nothing, and for a number that no setting has: a log may say anything."""
+    return value not in ("", "None") if isinstance(value, str) else -_NO_NUMBER < value < _NO_NUMBER
+
+
 def read_value(name: str, text: str) -> ConfigScalar | None:
     """The text as the kind of value that the argument takes, or None where it is none.
 
@@ -205,10 +211,6 @@ def _device(
     return Device(gpu, gib or _number(values, "device_memory_gib"), is_cpu)
 
 
-_MOST_RANKS = 65_536
-_NO_NUMBER = 1e18
-
-
 def _add_defaults(values: dict[str, ConfigValue], version: EngineVersion | None, device: Device, seen: bool) -> None:
     """Fills what nothing sets with the version's default, and derives max_running.
 
@@ -229,7 +231,7 @@ def _add_defaults(values: dict[str, ConfigValue], version: EngineVersion | None,
             128 if device.is_cpu else USUAL_BLOCK_TOKENS, "version-default", "usual block size; the attention backend may raise it", False
         ),
     )
-    world = int(min(_MOST_RANKS, (_number(values, "tensor_parallel_size") or 1) * (_number(values, "pipeline_parallel_size") or 1)))
+    world = int((_number(values, "tensor_parallel_size") or 1) * (_number(values, "pipeline_parallel_size") or 1))
     doubled = 2 if "performance_mode" in values and values["performance_mode"].value == "throughput" else 1
     length = values.get("max_model_len")
     if length is not None and length.value == -1:
@@ -280,11 +282,8 @@ def _conflicts(values: Mapping[str, ConfigValue]) -> list[str]:
 
 
 def _number(values: Mapping[str, ConfigValue], name: str) -> float | None:
-    """The value as a number; None for what is none, or is not finite (a log may say anything)."""
     found = values.get(name)
-    if found is None or isinstance(found.value, bool | str) or not -_NO_NUMBER < found.value < _NO_NUMBER:
-        return None
-    return float(found.value)
+    return None if found is None or isinstance(found.value, bool | str) else float(found.value)
 
 
 def config_signals(config: EngineConfig, at: float) -> list[Signal]:
