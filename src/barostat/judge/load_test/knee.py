@@ -11,6 +11,15 @@ from barostat.twin.summary import Slo
 _FAILED_RATIO = 0.01
 _GROWTH, _GROWTH_FROM = 1.5, 4.0
 _OUTWARDS = 1.6
+_LONGER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A load to try, for so many times as long as a trial usually takes."""
+
+    per_s: float
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +30,7 @@ class Tried:
     lost: str
     found: Figures
     unsure: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +48,11 @@ class Knee:
 
 
 class Bisection:
-    """Which load is tried next. Mutable. Ends when the interval is narrower than `within_ratio`, or after so many trials."""
+    """Which load is tried next. Mutable. Ends when the interval is narrower than `within_ratio`, or after so many trials.
+
+    A load a little above what an engine can keep up with passes a short trial: its queue has no time to grow until the service level is
+    lost. So what held is tried again, longer, before it is the knee; where that is lost, the search goes on below it with trials as long.
+    """
 
     def __init__(self, start_per_s: float, *, within_ratio: float = 0.04, trials: int = 10) -> None:
         """Nothing was tried yet."""
@@ -58,29 +72,38 @@ class Bisection:
         self._tried.append(tried)
         self._left -= 1
 
-    def following(self) -> float | None:
+    def following(self) -> Trial | None:
         """The load to try, None where enough is known, or where the sender does not keep up above what held."""
         knee = self.knee
         held, lost = knee.held_per_s, knee.lost_per_s
         if self._left <= 0:
             return None
         if (unsure := knee.unsure) is not None:
-            return None if held is not None else min(unsure.per_s, lost or math.inf) / _OUTWARDS
-        if held is None and lost is None:
-            return self._start
+            return None if held is not None else self._trial(min(unsure.per_s, lost or math.inf) / _OUTWARDS)
         if lost is None:
-            return (held or self._start) * _OUTWARDS
+            return self._trial(self._start if held is None else held * _OUTWARDS)
         if held is None:
-            return lost / _OUTWARDS
-        return None if lost / held <= 1 + self._within else math.sqrt(held * lost)
+            return self._trial(lost / _OUTWARDS)
+        narrow = lost / held <= 1 + self._within
+        if (narrow or self._left == 1) and not self._for_longer(held):
+            return Trial(held, _LONGER)
+        return None if narrow else self._trial(math.sqrt(held * lost))
+
+    def _trial(self, per_s: float) -> Trial:
+        refuted = any(one.lost and one.times > 1 for one in self._tried)
+        return Trial(per_s, _LONGER if refuted else 1)
+
+    def _for_longer(self, per_s: float) -> bool:
+        return any(one.per_s == per_s and one.times > 1 for one in self._tried)
 
 
-def judged(per_s: float, found: Figures, slo: Slo) -> Tried:
+def judged(trial: Trial, found: Figures, slo: Slo) -> Tried:
     """The load as it was found. What the sender itself was late is in its times, and they may not be the engine's; a refusal always is."""
     failed, slow = _failed(found), _slow(found, slo)
     if slow and not failed and found.keeping.trouble:
-        return Tried(per_s, "", found, f"{slow}, but the sender did not keep up: {found.keeping.trouble}")
-    return Tried(per_s, failed or slow, found)
+        unsure = f"{slow}, but the sender did not keep up: {found.keeping.trouble}"
+        return Tried(trial.per_s, "", found, unsure, trial.times)
+    return Tried(trial.per_s, failed or slow, found, times=trial.times)
 
 
 def lost(found: Figures, slo: Slo) -> str:

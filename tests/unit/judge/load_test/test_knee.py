@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from barostat.judge.load_test.figures import Collected, Figures, Sent, figures
-from barostat.judge.load_test.knee import Bisection, Knee, Tried, falls_behind, judged, lost
+from barostat.judge.load_test.knee import Bisection, Knee, Trial, Tried, falls_behind, judged, lost
 from barostat.twin.summary import Slo
 
 
@@ -21,8 +21,8 @@ def answered(ttft_s: float = 0.1, count: int = 100, **rest: Any) -> Figures:
 
 def searched(knee_per_s: float, start_per_s: float, **options: Any) -> Knee:
     search = Bisection(start_per_s, **options)
-    while (per_s := search.following()) is not None:
-        search.tell(Tried(per_s, "" if per_s <= knee_per_s else "too much", answered()))
+    while (trial := search.following()) is not None:
+        search.tell(Tried(trial.per_s, "" if trial.per_s <= knee_per_s else "too much", answered(), times=trial.times))
     return search.knee
 
 
@@ -39,6 +39,29 @@ def test_trials_end_and_what_was_not_found_is_none() -> None:
     assert found.lost_per_s is None
     assert len(found.tried) == 4
     assert searched(0.0, 1.0, trials=3).held_per_s is None
+
+
+@pytest.mark.parametrize("start_per_s", [0.5, 3.0, 7.3, 80.0])
+@pytest.mark.parametrize("lenient", [1.08, 1.3])
+def test_a_load_that_only_a_short_trial_passes_is_not_the_knee(start_per_s: float, lenient: float) -> None:
+    search = Bisection(start_per_s, trials=30)
+    while (trial := search.following()) is not None:
+        fits = 7.0 * (lenient if trial.times == 1 else 1.0)
+        search.tell(Tried(trial.per_s, "" if trial.per_s <= fits else "too much", answered(), times=trial.times))
+    found = search.knee
+    assert found.held_per_s is not None
+    assert found.lost_per_s is not None
+    assert found.held_per_s <= 7.0 < found.lost_per_s <= found.held_per_s * 1.0401
+    assert any(one.times > 1 and one.per_s == found.held_per_s for one in found.tried)
+
+
+def test_the_last_trial_is_kept_for_what_held() -> None:
+    search = Bisection(4.0, trials=4)
+    tried = []
+    while (trial := search.following()) is not None:
+        tried.append(trial)
+        search.tell(Tried(trial.per_s, "" if trial.per_s <= 5.0 else "too much", answered(), times=trial.times))
+    assert (len(tried), tried[-1]) == (4, Trial(4.0, 3))
 
 
 def test_a_load_above_one_that_was_lost_is_luck() -> None:
@@ -59,22 +82,22 @@ def test_what_loses_a_load() -> None:
 
 def test_what_a_sender_that_did_not_keep_up_loses_is_not_the_engines() -> None:
     slo, lagging = Slo(1.0, None), dict[str, Any](lags_s=[0.2] * 100)
-    late = judged(4.0, answered(2.0, **lagging), slo)
+    late = judged(Trial(4.0), answered(2.0, **lagging), slo)
     assert late.lost == ""
     assert "TTFT p99 2 s" in late.unsure
     assert "the sender did not keep up: the event loop was 200 ms late" in late.unsure
-    assert judged(4.0, answered(2.0), slo).unsure == ""
-    assert (judged(4.0, answered(0.1, **lagging), slo).lost, judged(4.0, answered(0.1, **lagging), slo).unsure) == ("", "")
+    assert judged(Trial(4.0), answered(2.0), slo).unsure == ""
+    assert (judged(Trial(4.0), answered(0.1, **lagging), slo).lost, judged(Trial(4.0), answered(0.1, **lagging), slo).unsure) == ("", "")
     refused = figures(Collected([Sent(0, 0, 1, 1, fate="refused") for _ in range(5)], duration_s=1, **lagging))
-    assert "refused" in judged(4.0, refused, slo).lost
+    assert "refused" in judged(Trial(4.0), refused, slo).lost
 
 
 def searched_by(sends_per_s: float, knee_per_s: float, start_per_s: float) -> Knee:
     """A sender that keeps up to so many."""
     search = Bisection(start_per_s)
-    while (per_s := search.following()) is not None:
-        late = dict[str, Any](lags_s=[0.2] * 100) if per_s > sends_per_s else dict[str, Any]()
-        search.tell(judged(per_s, answered(2.0 if per_s > min(knee_per_s, sends_per_s) else 0.1, **late), Slo(1.0, None)))
+    while (trial := search.following()) is not None:
+        late = dict[str, Any](lags_s=[0.2] * 100) if trial.per_s > sends_per_s else dict[str, Any]()
+        search.tell(judged(trial, answered(2.0 if trial.per_s > min(knee_per_s, sends_per_s) else 0.1, **late), Slo(1.0, None)))
     return search.knee
 
 

@@ -147,14 +147,14 @@ class Validation:
     def _knee(self, target: Target, start_per_s: float) -> tuple[Knee, bool]:
         """What the search found; True where a person stopped it."""
         search = Bisection(start_per_s, within_ratio=self.within_ratio, trials=self.trials)
-        while (per_s := search.following()) is not None:
-            traffic = self._at(per_s, self.phase_s)
-            found = self._sent(target, traffic, Bounds(_LONGEST_TRIAL_S, self.drain_s), f"knee, {per_s:.4g}/s")
+        while (trial := search.following()) is not None:
+            for_s = max(self.phase_s, min(trial.times * self.phase_s, _LONGEST_TRIAL_S))
+            found = self._sent(target, self._at(trial.per_s, for_s), Bounds(_LONGEST_TRIAL_S, self.drain_s), f"knee, {trial.per_s:.4g}/s")
             if found.interrupted:
                 return search.knee, True
-            search.tell(tried := judged(per_s, found, self.slo))
+            search.tell(tried := judged(trial, found, self.slo))
             told = f"are too many: {tried.lost}" if tried.lost else f"cannot be told: {tried.unsure}" if tried.unsure else "hold"
-            print(f"barostat: knee: {per_s:.4g} requests/s {told}", file=sys.stderr)
+            print(f"barostat: knee: {trial.per_s:.4g} requests/s {told}{', tried for longer' if trial.times > 1 else ''}", file=sys.stderr)
         return search.knee, False
 
 

@@ -79,6 +79,7 @@ def _knee_json(knee: Knee) -> dict[str, Any]:
                 "requestsPerSecond": one.per_s,
                 "lost": one.lost or None,
                 "unsure": one.unsure or None,
+                "timesAsLong": one.times,
                 "ttftP99Seconds": one.found.ttft.p99,
                 "itlP99Seconds": one.found.itl.p99,
                 "preemptions": one.found.engine.preemptions if one.found.engine is not None else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barostat.core.units import figure
-from barostat.judge.load_test.knee import Knee
+from barostat.judge.load_test.knee import Knee, Tried
 from barostat.shells.reports.load.page import latencies, over_time, tiles
 from barostat.shells.reports.load.validation import WORDS, Validated, knee_sentence
 from barostat.shells.reports.sheet.page import facts, figures, footer, heading, page, table, verdict
@@ -39,9 +39,10 @@ def validation_html(found: Validated) -> str:
 def _knee(knee: Knee) -> str:
     rows = [
         ("requests/s", "", "TTFT p99", "ITL p99"),
-        *(
-            (figure(one.per_s, 4), one.lost or one.unsure or "holds", format_seconds(one.found.ttft.p99), format_seconds(one.found.itl.p99))
-            for one in knee.tried
-        ),
+        *((figure(one.per_s, 4), _found(one), format_seconds(one.found.ttft.p99), format_seconds(one.found.itl.p99)) for one in knee.tried),
     ]
     return f"<h2>The knee</h2><p>{escape(knee_sentence(knee))}</p>{table(rows, words=(1,))}"
+
+
+def _found(tried: Tried) -> str:
+    return f"{tried.lost or tried.unsure or 'holds'}{f', for {tried.times} times as long' if tried.times > 1 else ''}"
