@@ -1,10 +1,11 @@
-"""What the gateway costs: ours beside haproxy, nginx, Envoy, vllm-router, a plain aiohttp proxy, LiteLLM's proxy, and no proxy at all.
+"""What the gateway costs: ours beside haproxy, nginx, Envoy, vllm-router, two proxies in Python (bare, aiohttp), LiteLLM's, and none.
 
     make gateway-peers && python bench/gateway.py [--only barostat,nginx] [--rounds 3] [--seconds 2] [--json FILE]
 
 One upstream in C for all (gateway_peers/upstream.c), on the core of the load; each proxy on a core of its own, the others
 stopped meanwhile. Rounds are interleaved, medians told. Ours runs with every feature on. Exits 1 where ours misses what it
-promises; a peer that cannot run is said.
+promises; a peer that cannot run is said. `bare` (gateway_peers/bare_proxy.py) passes bytes on with the same libraries and decides
+nothing: how fast this machine runs Python, of which the promises in absolute figures know nothing.
 
     requests/s   as many as go through on 64 connections, bodies of 1 kB, answers of 1 kB (wrk)
     cpu us       the proxy's processor time for one of them (/proc/PID/stat)

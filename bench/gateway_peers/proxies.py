@@ -59,6 +59,10 @@ def _aiohttp(port: int, upstream: int, _folder: Path) -> list[str]:
     return [str(PEERS / "router" / "bin" / "python"), str(HERE / "aiohttp_proxy.py"), str(port), f"http://127.0.0.1:{upstream}"]
 
 
+def _bare(port: int, upstream: int, _folder: Path) -> list[str]:
+    return [sys.executable, str(HERE / "bare_proxy.py"), str(port), str(upstream)]
+
+
 def _litellm(port: int, upstream: int, folder: Path) -> list[str]:
     written = _written(folder, "litellm.yaml", configurations.litellm(upstream))
     return [
@@ -103,6 +107,7 @@ def proxies() -> Iterator[Proxy]:
     yield Proxy("nginx", _nginx, debian)
     yield Proxy("envoy", _envoy)
     yield Proxy("vllm-router", _vllm_router, {"TOKIO_WORKER_THREADS": "1"})
+    yield Proxy("bare", _bare)
     yield Proxy("aiohttp", _aiohttp)
     yield Proxy("litellm", _litellm, quiet, rate=20.0, slow=True, startup_s=90.0)
 

@@ -44,7 +44,7 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
     tenant = ledger.tenant(request.tenant, rules, at)
     one = _reservation(request, tenant, ledger, rules, longest)
     if ledger.replicas:
-        if ledger.replicas.keys() <= set(request.not_on):
+        if request.not_on and ledger.replicas.keys() <= set(request.not_on):
             return Refused(503, "no-replica", "none of the engines that it may go to is here", 1.0), ledger
         never = _never_fits(one, ledger, rules)
         if never is not None:
@@ -153,6 +153,7 @@ def joined(ledger: Ledger, name: str, pool: Pool, at: float) -> Ledger:
     else:
         known.takes(pool)
         known.open = True
+    ledger.pools_changed()
     return ledger
 
 
@@ -162,6 +163,7 @@ def gone(ledger: Ledger, name: str, at: float) -> list[int]:
     replica = ledger.replicas.pop(name, None)
     if replica is None:
         return []
+    ledger.pools_changed()
     for one in replica.live.values():
         one.replica = None
     return list(replica.live)
@@ -188,12 +190,8 @@ def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
 
 def _longest(ledger: Ledger, rules: Rules) -> int | None:
     """What the engines take in one sequence, at most; a replica that takes less is not asked for more."""
-    found = rules.max_model_len
-    for replica in ledger.replicas.values():
-        own = replica.pool.longest_tokens
-        if own is not None and (found is None or own < found):
-            found = own
-    return found
+    said, taken = rules.max_model_len, ledger.all_pools.longest_tokens
+    return said if taken is None or (said is not None and said < taken) else taken
 
 
 def _reservation(request: AskedRequest, tenant: TenantLedger, ledger: Ledger, rules: Rules, longest: int | None) -> Reservation:
@@ -205,7 +203,7 @@ def _reservation(request: AskedRequest, tenant: TenantLedger, ledger: Ledger, ru
         lengths = ledger.lengths.of(request.tenant, request.route, request.class_key, request.input_tokens, output_cap)
         expected = lengths.mean_tokens(most)
     ledger.last_number += 1
-    copies = 1 if ledger.shares_prefixes else max(1, request.sequences // request.prompts)
+    copies = 1 if ledger.all_pools.share_prefixes else max(1, request.sequences // request.prompts)
     charge = request.input_tokens + request.sequences * expected
     prompt_tokens = request.input_tokens * copies
     if not request.decodes and request.prompts > 1:  # each is gone once it is computed, and the next ones take its place

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from barostat.admit.held_forecast import ReplicaLedger
 from barostat.admit.lengths import Lengths
 from barostat.admit.margin import Margin
-from barostat.admit.replica_news import Pool
+from barostat.admit.replica_news import AllPools, Pool
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules, TenantRule
 from barostat.admit.tenants import TenantLedger
@@ -29,9 +29,9 @@ class Ledger:
     """
 
     __slots__ = (
-        "_noted_at", "affinity", "blocked", "claim_tokens", "claimed", "deadlines", "forecast_error", "last_number", "lengths", "margin",
-        "preempted_ratio", "promised_at", "queued", "replica_of", "replicas", "reservations", "residence_s", "served_counter",
-        "tenants", "waiting_tenants",
+        "_noted_at", "affinity", "all_pools", "blocked", "claim_tokens", "claimed", "deadlines", "forecast_error", "last_number",
+        "lengths", "margin", "preempted_ratio", "promised_at", "queued", "replica_of", "replicas", "reservations", "residence_s",
+        "served_counter", "tenants", "waiting_tenants",
     )  # fmt: skip
 
     def __init__(self, replica_of: Callable[[str, Pool], ReplicaLedger] = ReplicaLedger) -> None:
@@ -39,6 +39,7 @@ class Ledger:
         self.lengths = Lengths()
         self.margin = Margin()
         self.replicas: dict[str, ReplicaLedger] = {}
+        self.all_pools = AllPools()
         self.tenants: dict[str, TenantLedger] = {}
         self.waiting_tenants: dict[str, TenantLedger] = {}
         self.reservations: dict[int, Reservation] = {}
@@ -72,8 +73,8 @@ class Ledger:
 
     def learned(self, one: Reservation, length: int, ended: str, at: float) -> None:
         """A request has ended: how long it stayed, and how far it was from what was expected, are remembered."""
-        running = max(1, len(self.reservations) - self.queued)
-        weight = max(_LEAST_WEIGHT, min(_MOST_WEIGHT, 1.0 / running))
+        running = len(self.reservations) - self.queued or 1
+        weight = _MOST_WEIGHT if running < 1 / _MOST_WEIGHT else _LEAST_WEIGHT if running > 1 / _LEAST_WEIGHT else 1.0 / running
         for_s = max(0.0, at - one.admitted_at)
         self.residence_s = for_s if self.residence_s is None else self.residence_s + weight * (for_s - self.residence_s)
         if ended != "cut":
@@ -84,10 +85,14 @@ class Ledger:
             self._noted_at = at
             self.lengths.note_live((other.lengths, other.produced) for other in self.reservations.values() if not other.waits)
 
-    @property
-    def shares_prefixes(self) -> bool:
-        """True if every replica holds what sequences share once."""
-        return all(replica.pool.shares_prefixes for replica in self.replicas.values())
+    def pools_changed(self) -> None:
+        """A replica came, went, or has another pool: what they come to together is asked for each request."""
+        pools = [replica.pool for replica in self.replicas.values()]
+        self.all_pools = AllPools(
+            largest_tokens=max((pool.kv_tokens for pool in pools), default=0),
+            longest_tokens=min((pool.longest_tokens for pool in pools if pool.longest_tokens is not None), default=None),
+            share_prefixes=all(pool.shares_prefixes for pool in pools),
+        )
 
     def near(self, prefix_key: int, replica: str) -> None:
         """Prompts that begin like this one were last sent to that replica."""

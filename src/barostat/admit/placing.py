@@ -80,7 +80,5 @@ def admit(one: Reservation, replica: ReplicaLedger, ledger: Ledger, at: float) -
 
 def largest_pool_tokens(ledger: Ledger, rules: Rules) -> int:
     """What the largest replica can hold for one request; 0 without a replica."""
-    most = 0
-    for replica in ledger.replicas.values():
-        most = max(most, replica.pool.kv_tokens)
+    most = ledger.all_pools.largest_tokens
     return most if rules.kv_token_budget is None else min(most, rules.kv_token_budget)

@@ -19,6 +19,15 @@ class Pool(NamedTuple):
     watermark_ratio: float = 0.0
 
 
+class AllPools(NamedTuple):
+    """What the pools of all replicas come to: the largest of them, the longest sequence that each of them takes (None where none says
+    it), and whether all of them share prefixes."""
+
+    largest_tokens: int = 0
+    longest_tokens: int | None = None
+    share_prefixes: bool = True
+
+
 class Observation(NamedTuple):
     """One look at an engine's metrics: KV usage, requests running and waiting, preemptions since it started (a counter)."""
 
