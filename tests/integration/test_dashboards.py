@@ -78,6 +78,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivePrometh
         gateway = stack.enter_context(GatewayProcess(folder / "gateway", "request: {maxOutputTokens: 400}", twin.url))
         growing_load = Load(clients=30, ramp_s=30, prompt_tokens=(100, 300), output_tokens=(150, 400))
         stack.enter_context(Background(gateway.url, growing_load))
+        round_it = Load(clients=24, ramp_s=40, prompt_tokens=(100, 300), output_tokens=(150, 400), seed=1)
+        stack.enter_context(Background(twin.url, round_it))  # past the gateway, so that there is harm to be seen
         port = served(stack)
         targets = [("vllm", f"127.0.0.1:{port}", {"namespace": page.stem, "__metrics_path__": f"/{page.stem}"}) for page in PAGES]
         targets += [
@@ -146,7 +148,7 @@ def test_each_board_is_drawn_and_looks_like_something(prometheus: LivePrometheus
             chosen = expression.replace("$namespace", "twin").replace("$model", ".*").replace("$instance", ".*")
             return prometheus.asked_over(chosen, since, until, 1.0)
 
-        text = drawn(board, asked, since, until, "The twin under load, behind the gateway.")
+        text = drawn(board, asked, since, until, "The twin under load: half of it behind the gateway, half past it.")
         assert text.count("<figure>") == len(board.panels), f"{board.title}: a panel without a point"
         (tmp_path / f"{board.uid}.html").write_text(text, encoding="utf-8")
     if found_browser() is None:

@@ -34,6 +34,8 @@ _FAR = (*(1.0,) * (_COUNT - 7), 0.9, 0.8, 0.7, 0.6, 0.4, 0.2, 0.0)
 _FAR_SQUARED = tuple(share * share for share in _FAR)
 _SHARED_LEAST = 0.02
 _ANSWERS = 2000  # as many as a class remembers
+_OURS_RATIO = 0.25
+"""Of the pool, that this gateway keeps however much others hold: who goes round it fills any pool, and would shut it to all who do not."""
 
 
 _Alike = tuple[tuple[float, ...], int, float, float, float]
@@ -135,9 +137,17 @@ class ReplicaLedger:
         )
 
     def budget(self, stated_tokens: int | None) -> float:
-        """What requests of this gateway may come to hold here: the pool, or what is stated, less what others hold."""
+        """What requests of this gateway may come to hold here: the pool, or what is stated, less what others hold; a quarter at least."""
         pool = self.pool.kv_tokens * (1.0 - self.pool.watermark_ratio)
-        return (pool if stated_tokens is None else min(pool, stated_tokens)) - self.foreign_tokens
+        usable = pool if stated_tokens is None else min(pool, stated_tokens)
+        return max(usable - self.foreign_tokens, _OURS_RATIO * usable)
+
+    @property
+    def queues(self) -> bool:
+        """More wait in the engine than just came, and not behind others' requests that leave this gateway no more than its part."""
+        if self.waiting <= 2 + len(self.live) // 4:
+            return False
+        return self.foreign_tokens <= (1.0 - _OURS_RATIO) * self.pool.kv_tokens
 
     def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
         """True if with this request the bound on what is held stays within the budget at every horizon. Sets `one.held` and `one.row`."""

@@ -20,7 +20,7 @@ def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaL
     near = ledger.affinity.get(request.prefix_key) if request.prefix_key else None
     ranked: list[tuple[float, str, ReplicaLedger]] = []
     for name, replica in ledger.replicas.items():
-        if not replica.open or name in request.not_on or replica.waiting > 2 + len(replica.live) // 4:
+        if not replica.open or name in request.not_on or replica.queues:
             continue
         if len(replica.live) >= min(replica.pool.slots, rules.max_running or replica.pool.slots):
             continue

@@ -250,8 +250,30 @@ def test_shared_prefixes_make_room_and_other_clients_take_it() -> None:
     assert [one.reservation for one in tried.due()] == [waiting.reservation]
     gate.observed(tried.ledger, "r0", Observation(0.99, 40, 0, 0), 10.0)
     tried.at = 11.0
-    assert tried.ledger.replicas["r0"].foreign_tokens > 5_000
-    assert not isinstance(tried.ask(900, 20), Admitted)
+    replica = tried.ledger.replicas["r0"]
+    assert replica.foreign_tokens > 7_500
+    while isinstance(tried.ask(900, 20), Admitted):
+        pass
+    assert 2_000 < replica.held_tokens <= 2_500
+
+
+def test_who_goes_round_the_gateway_does_not_shut_it() -> None:
+    """Others fill the pool and queue in the engine: a quarter of the pool stays with those who come by the gateway, and no more."""
+    tried = Gate(kv_tokens=10_000)
+    gate.observed(tried.ledger, "r0", Observation(1.0, 40, 30, 0), 1.0)
+    assert tried.ledger.replicas["r0"].foreign_tokens == 10_000
+    admitted = 0
+    while isinstance(tried.ask(100, 100), Admitted):
+        admitted += 1
+    assert admitted == 2_500 // (100 + 100 + 16)
+
+
+def test_what_waits_in_the_engine_without_others_waits_for_its_turn() -> None:
+    tried = Gate(kv_tokens=10_000)
+    for _ in range(4):
+        tried.admit(100, 100)
+    gate.observed(tried.ledger, "r0", Observation(0.0, 0, 4, 0), 1.0)
+    assert not isinstance(tried.ask(100, 100), Admitted)
 
 
 def test_a_day_of_traffic_ends_at_zero() -> None:
