@@ -21,8 +21,9 @@ from barostat.kv.architecture import Architecture
 from barostat.kv.build_specs import check_parallelism
 from barostat.kv.deployment import Deployment
 from barostat.kv.estimate import Estimate, exact
-from barostat.kv.memory import FITTED, Footprint, MemoryModel, above_budget, available_bytes, footprint
+from barostat.kv.memory import Footprint, above_budget, available_bytes, footprint
 from barostat.kv.pool import Layout, Pool, fill, lay_out
+from barostat.kv.profiled.fitted import FITTED, MemoryModel
 from barostat.kv.quantization import WeightFormat, weight_format
 from barostat.kv.weights import module_bytes, weight_bytes
 
