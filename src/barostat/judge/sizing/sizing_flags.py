@@ -11,6 +11,7 @@ from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
 from barostat.judge.sizing.modalities import is_on, is_text_only, takes_videos
+from barostat.judge.sizing.old_engine_steps import old_step_tokens
 from barostat.judge.sizing.speculation import Speculation, speculation_of
 from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
 from barostat.kv.architecture import Architecture, Compressed, Indexer
@@ -66,7 +67,8 @@ def deployment_of(
     seqs, budget = int(config.number("max_num_seqs") or USUAL_SEQS), int(config.number("max_num_batched_tokens") or USUAL_STEP_TOKENS)
     if version.before("0.8.0") or not _switch(config, "VLLM_USE_V1", True):
         given = config.get("max_num_batched_tokens")
-        budget = budget if given is not None and given.provenance != "version-default" else max(2048, length)
+        is_stated = given is not None and given.provenance != "version-default"
+        budget = budget if is_stated else old_step_tokens(model, config, length, version)
     elif not (_switch(config, "enable_chunked_prefill", True) or behaves("chunked-prefill-forced", version)):
         budget = budget if is_given(config, "max_num_batched_tokens") else max(budget, length)
     for name in ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"):
