@@ -21,7 +21,7 @@ from barostat.core.errors import InputError
 from barostat.core.units import GIB
 from barostat.core.version import parse_version
 from barostat.judge.sizing.plan import CapacityPlan, Measured, plan
-from barostat.kv.memory import FITTED, MemoryModel
+from barostat.kv.profiled.fitted import FITTED, MemoryModel
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

@@ -42,7 +42,9 @@ def line_of(found: Answer) -> str:
     parts = [f"{name} {error:+.2%}" for name, error in errors_of(found).items()]
     if found.given is not None:
         refused = found.row.get("outcome") == "does not fit"
-        parts.append(f"{'refused' if not found.given.fits else 'starts'}{'' if found.given.fits != refused else ', WRONG'}")
+        by_memory = not refused or found.row["observed"].get("available_kv_gib") is not None
+        told = found.given if by_memory else found.whole or found.given
+        parts.append(f"{'refused' if not told.fits else 'starts'}{'' if told.fits != refused else ', WRONG'}")
     if has_memory(found):
         absolute, relative = error_bytes(found)
         assert found.whole is not None
@@ -53,7 +55,11 @@ def line_of(found: Answer) -> str:
 def has_memory(found: Answer) -> bool:
     """True for a row of part 2: its card, its memory and a model whose own weights are known."""
     row = found.row
-    known = row.get("gpu") and row["observed"].get("available_kv_gib") is not None and (not row.get("shape") or row.get("quantization"))
+    known = (
+        row.get("gpu")
+        and row["observed"].get("available_kv_gib") is not None
+        and (not row.get("shape") or row.get("quantization") or row.get("dtype"))
+    )
     return bool(known) and found.whole is not None and not row.get("other_flags", {}).get("kv_cache_memory_bytes")
 
 

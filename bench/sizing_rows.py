@@ -148,10 +148,12 @@ def _order(text: str) -> tuple[int, int, int]:
 
 
 def model_of(row: dict[str, Any], configs: Path) -> Architecture:
-    """The configuration that the row names: from the folder, from beside the rows, or from the built-in catalogue.
+    """The configuration that the row has or names: from the folder, from beside the rows, or from the built-in catalogue.
 
     Errors: InputError where neither has it or it cannot be read.
     """
+    if row.get("config"):
+        return read_architecture(row["config"], row["id"])
     if row.get("config_file"):
         beside = Path(row.get("beside") or configs)
         for path in (configs / Path(row["config_file"]).name, beside / row["config_file"]):

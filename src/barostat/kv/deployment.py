@@ -26,6 +26,7 @@ class Deployment:
     `state_chunk_tokens`: what a state's block is a multiple of in mode `all`.
     `v2_runner`: the newer of the two model runners (kv/model_runner.py). `fp8_latent_packed`: sparse latents in fp8 carry their scales.
     `flashinfer_sampler`: VLLM_USE_FLASHINFER_SAMPLER, None where it is not set. `text_only`: of a model of several modalities, text alone.
+    `videos`: a model that takes videos is not told to take none.
     """
 
     version: EngineVersion
@@ -56,6 +57,7 @@ class Deployment:
     v2_runner: bool = False
     flashinfer_sampler: bool | None = None
     text_only: bool = False
+    videos: bool = True
 
     @property
     def in_flight_tokens(self) -> int:

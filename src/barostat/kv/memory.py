@@ -19,56 +19,15 @@ from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.estimate import Estimate, within
+from barostat.kv.profiled.fitted import FITTED, MemoryModel
 from barostat.kv.profiled.graphs import capture_sizes, charged_bytes, counts_graphs, recorded_graphs
+from barostat.kv.profiled.outside_torch import non_torch, with_delta_tuning
 from barostat.kv.profiled.towers import tower_profile
 from barostat.kv.quantization import WeightFormat
 from barostat.kv.searched_layers import searched_width
 from barostat.kv.weights import weight_bytes
 
-
-@dataclass(frozen=True, slots=True)
-class MemoryModel:
-    """The fitted constants. Units: copies of a tensor, or bytes.
-
-    `sampler_copies`: float32 copies of the logits alive at once; `sorting_copies`: where the sampler sorts them.
-    `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the hidden activations.
-    `moe_copies`: of the expert activations, kept beside the rest. `state_copies`: of a state layer's projections.
-    `tower_bytes`: a multimodal profile on top (`old_`: of V0).
-    `context_bytes`: what a process takes of a card before it allocates anything.
-    `host_growth_bytes`, `host_bytes`: where the host shares the memory, what it comes to take while the engine starts, and has before.
-    `single_bytes`, `linked_bytes`, `unlinked_bytes`: non-torch memory on one GPU, on several Hopper or newer data-centre GPUs, on
-    several others.
-    """
-
-    sampler_copies: float = 3.62
-    sorting_copies: float = 10.0
-    fixed_bytes: float = 0.05 * GIB
-    forward_ffn: float = 3.0
-    forward_hidden: float = 4.2
-    moe_copies: float = 3.0
-    state_copies: float = 3.0
-    tower_bytes: float = 0.2 * GIB
-    old_tower_bytes: float = 2.5 * GIB
-    single_bytes: float = 0.25 * GIB
-    linked_bytes: float = 2.08 * GIB
-    unlinked_bytes: float = 0.25 * GIB
-    early_bytes: float = 0.1 * GIB
-    graph_base_bytes: float = 0.38 * GIB
-    graph_layer_bytes: float = 0.0165 * GIB
-    graph_moe_bytes: float = 0.7 * GIB
-    weights_extra_bytes: float = 0.02 * GIB
-    context_bytes: float = 0.5 * GIB
-    host_growth_bytes: float = 1.5 * GIB
-    host_bytes: float = 6 * GIB
-
-
-FITTED = MemoryModel()
-
-# Versions from which tensor-parallel ranks of linked cards keep an all-reduce workspace of about 2 GiB, and from which the newer runner
-# profiles the sampler with the parameters that requests may have.
-_WORKSPACE_SINCE = "0.13.0"
-# One GPU alone logs 0.14 GiB of non-torch memory with 0.11.0, 0.13 with 0.17.0, and 0.25 with 0.19.0 and later.
-_MORE_CONTEXT_SINCE = "0.18.0"
+# The version from which the newer runner profiles the sampler with the parameters that requests may have.
 _V2_PROFILES_SAMPLING_SINCE = "0.33.0"
 # Logs of 0.25.1 and 0.26.0 with drafts have the sampler's peak twice, those of 0.20 once.
 _DRAFTS_SAMPLED_SINCE = "0.25.0"
@@ -125,7 +84,7 @@ def footprint(
     return Footprint(
         weights=weights,
         activations=max(by_stage, key=lambda estimate: estimate.value),
-        non_torch=non_torch(flags, capability, constants, unified=unified),
+        non_torch=with_delta_tuning(non_torch(flags, capability, constants, unified=unified), model, flags, capability, constants),
         graphs=graphs(model, flags, eager, constants, capability, amd=amd),
         graphs_counted=counts_graphs(flags, amd=amd) and not eager,
         stage_weights=per_stage,
@@ -189,7 +148,7 @@ def activations(
         else f"one forward of {flags.max_num_batched_tokens} tokens"
     )
     if encoder is not None and warm == encoder.peak_bytes:
-        source = f"the largest image through the tower: {encoder.patches} patches"
+        source = f"the largest image or video through the tower: {encoder.patches} patches"
     if peak > warm:
         source = "a copy of the embeddings while the model is compiled; less where the compiler's cache is warm"
     spread = max(unsure * peak, 0.1 * GIB)
@@ -237,26 +196,6 @@ def _state_activations(model: Architecture, flags: Deployment, constants: Memory
     channels = (widest.conv_channels * 4 / 3 + widest.groups * widest.group_channels) / flags.tp
     chunk_states = widest.state_values / flags.tp * 4 / _SCAN_CHUNK
     return flags.max_num_batched_tokens * (constants.state_copies * channels * item_bytes(flags.dtype) + chunk_states)
-
-
-def non_torch(flags: Deployment, capability: float, constants: MemoryModel, *, unified: bool = False) -> Estimate:
-    """CUDA context, NCCL and all-reduce workspaces: little on one GPU, about 2 GiB on linked ones.
-
-    Where the host shares the memory, what its processes take while the engine starts is counted here too: the engine asks the host's
-    free memory before and after. Source: vLLM 0.32.0, MemorySnapshot.measure.
-    """
-    if unified:
-        return Estimate("non-torch", constants.host_growth_bytes, 0.2 * GIB, 6 * GIB, "context, and what the host's processes come to take")
-    alone = flags.tp == 1 and flags.pp == 1
-    if flags.version.before(_MORE_CONTEXT_SINCE if alone else "0.12.0"):
-        return Estimate("non-torch", constants.early_bytes, 0.02 * GIB, 0.6 * GIB, f"small in versions before {_MORE_CONTEXT_SINCE}")
-    if flags.tp > 1 and 9.0 <= capability < 11.0 and flags.version.at_least(_WORKSPACE_SINCE):
-        return Estimate("non-torch", constants.linked_bytes, 0.5 * GIB, 2.8 * GIB, "NCCL and all-reduce workspaces of linked GPUs")
-    if flags.tp > 1:
-        return Estimate("non-torch", constants.unlinked_bytes, 0.05 * GIB, 1.2 * GIB, "NCCL between GPUs without a fast link")
-    if flags.pp > 1:
-        return Estimate("non-torch", 0.07 * GIB, 0.02 * GIB, 0.5 * GIB, "pipeline stages of one GPU each")
-    return Estimate("non-torch", constants.single_bytes, 0.05 * GIB, 0.6 * GIB, "context and kernels of one GPU")
 
 
 def graphs(

@@ -218,6 +218,8 @@ def _exempt(component: str, ignored: list[str]) -> bool:
             if any(expression.match(name) for name in _MODULE_NAMES[component]):
                 return True
             continue
+        if _SMALL.search(item):
+            continue
         words = item.replace("*", "").strip(".")
         general = "*" in item or not re.search(r"\.\d+\.", item)
         if general and words and any(part in words for part in _WORDS[component]):
@@ -225,6 +227,8 @@ def _exempt(component: str, ignored: list[str]) -> bool:
     return False
 
 
+# Modules that a list leaves alone and that say nothing of the large ones beside them: norms, gates, what a state layer decays by.
+_SMALL = re.compile(r"(norm|bias|shared_expert_gate|conv1d|A_log|in_proj_(a|b|ba)|indexers?_proj|weights_proj)$")
 _WORDS: dict[str, tuple[str, ...]] = {
     "attention": ("self_attn", "attention", "attn.q", "q_proj", "o_proj"),
     "mlp": ("mlp.gate_proj", "mlp.down_proj", "mlp.up_proj"),

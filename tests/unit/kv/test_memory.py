@@ -12,9 +12,10 @@ from barostat.core.units import GIB, parse_size_bytes
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
 from barostat.kv.estimate import exact
-from barostat.kv.memory import FITTED, above_budget, activations, available_bytes, footprint, graphs
+from barostat.kv.memory import above_budget, activations, available_bytes, footprint, graphs
 from barostat.kv.model_runner import takes_v2
 from barostat.kv.pool import lay_out
+from barostat.kv.profiled.fitted import FITTED
 from barostat.kv.profiled.graphs import capture_sizes
 from barostat.kv.quantization import weight_format
 from barostat.kv.read_architecture import read_architecture

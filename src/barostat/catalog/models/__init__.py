@@ -106,15 +106,21 @@ def base_name(name: str) -> str:
 
 
 def _sibling(wanted: str) -> CatalogueModel | None:
-    """The model, by a checkpoint of the same name with weights of another format; None for none. That format is not taken over."""
+    """The model, by a checkpoint of the same name with weights of another format; None for none. That format is not taken over.
+
+    Another's checkpoint in NVFP4 is taken for NVIDIA's own: two builds of one 27B load 20.57 and 20.75 GiB.
+    """
     bare = _bare(wanted)
     bare = _SAME_SHAPE.get(bare, _bare(_ALIASES.get(f"meta-llama/{bare}", bare)))
     alike = sorted((key for key in _rows() if _bare(key) == bare), key=lambda key: (len(key), key))
     if not bare or not alike:
         return None
-    source, config = _rows()[alike[0]]
+    of_format = next((key for key in alike if "nvfp4" in wanted.lower() and "nvfp4" in key.lower()), None)
+    source, config = _rows()[of_format or alike[0]]
     unpacked = _unpacked(config)
     assert isinstance(unpacked, dict)
+    if of_format is not None:
+        return CatalogueModel(wanted.strip().strip("/"), f"{source}, the shape and format of {of_format}", unpacked)
     return CatalogueModel(wanted.strip().strip("/"), f"{source}, the shape of {alike[0]}", without_format(unpacked))
 
 

@@ -40,6 +40,8 @@ def why_not(found: CapacityPlan) -> str:
             f"weights, activations and the rest need {gib(-found.available.value)} more than the budget on each GPU: "
             "nothing is left for the KV cache ('No available memory for the cache blocks')"
         )
+    if found.pool.fits and found.lacking_states:
+        return _more_than_states(found, found.pool)
     return _too_long(found.flags.max_model_len, found.pool)
 
 
@@ -54,7 +56,16 @@ def may_not_start(found: CapacityPlan) -> str:
         return (
             f"at the lower end of the estimate {gib(-found.available.low)} are missing on each GPU before anything is left for the KV cache"
         )
-    return f"at the lower end of the estimate {_too_long(found.flags.max_model_len, found.low)}"
+    short = found.low.needed_bytes <= found.low.available_bytes
+    why = _more_than_states(found, found.low) if short else _too_long(found.flags.max_model_len, found.low)
+    return f"at the lower end of the estimate {why}"
+
+
+def _more_than_states(found: CapacityPlan, pool: Pool) -> str:
+    return (
+        f"max_num_seqs {found.flags.max_num_seqs:,} is more than the pool's {pool.blocks:,} blocks, and every request that decodes "
+        "holds one with its states: the engine refuses to record its graphs"
+    )
 
 
 def _too_long(length: int, pool: Pool) -> str:
@@ -119,7 +130,9 @@ def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
     longest = _rounded(found.pool.longest_tokens)
     if found.beyond.value > 0:
         yield from _smaller_pools(found)
-    if found.available.value > 0 and longest >= 256:
+    if found.lacking_states and (fewer_seqs := _rounded_down(found.low.blocks or found.pool.blocks)):
+        yield f"--max-num-seqs {fewer_seqs}", "fewer requests at once", _with(request, max_num_seqs=fewer_seqs)
+    if found.available.value > 0 and longest >= 256 and not found.lacking_states:
         yield f"--max-model-len {longest}", "longer requests are refused", _with(request, max_model_len=longest)
     if request.available_kv_bytes is None and found.sized.utilization < 0.95:
         raised = _with(request, gpu_memory_utilization=0.95)
@@ -142,6 +155,11 @@ def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
             halved = replace(_with(request, quantization="fp8"), model_name="")
             yield "--quantization fp8", "a little accuracy; weights are quantised while loading", halved
         yield from _other_cards(request)
+
+
+def _rounded_down(blocks: int) -> int:
+    """The power of two up to so many, 0 for none."""
+    return 1 << (blocks.bit_length() - 1) if blocks > 0 else 0
 
 
 def _smaller_pools(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:

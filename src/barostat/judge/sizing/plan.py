@@ -17,12 +17,14 @@ from barostat.judge.sizing.emulated_fp8 import emulated_fp8
 from barostat.judge.sizing.pinned_pool import FITS_CARD, beyond_card, pin_of
 from barostat.judge.sizing.sizing_flags import Sized, deployment_of
 from barostat.judge.sizing.speculation import published_of
+from barostat.judge.sizing.state_slots import lacking_states
 from barostat.kv.architecture import Architecture
 from barostat.kv.build_specs import check_parallelism
 from barostat.kv.deployment import Deployment
 from barostat.kv.estimate import Estimate, exact
-from barostat.kv.memory import FITTED, Footprint, MemoryModel, above_budget, available_bytes, footprint
+from barostat.kv.memory import Footprint, above_budget, available_bytes, footprint
 from barostat.kv.pool import Layout, Pool, fill, lay_out
+from barostat.kv.profiled.fitted import FITTED, MemoryModel
 from barostat.kv.quantization import WeightFormat, weight_format
 from barostat.kv.weights import module_bytes, weight_bytes
 
@@ -68,7 +70,8 @@ class PlanRequest:
 @dataclass(frozen=True, slots=True)
 class CapacityPlan:
     """What fits. `low`, `high`: the pool at the ends of the estimate's interval. `spent`: where memory goes outside the pool (None: not
-    asked). `beyond`: bytes that a pool set by a flag, and the rest, are asked of a GPU beyond what it has (below zero: left)."""
+    asked). `beyond`: bytes that a pool set by a flag, and the rest, are asked of a GPU beyond what it has (below zero: left).
+    `lacking_states`: decoding sequences for whose states the pool has no block."""
 
     request: PlanRequest
     sized: Sized
@@ -86,6 +89,7 @@ class CapacityPlan:
     assumptions: tuple[str, ...]
     off_by: tuple[str, ...] = ()
     beyond: Estimate = FITS_CARD
+    lacking_states: int = 0
 
     @property
     def flags(self) -> Deployment:
@@ -150,6 +154,9 @@ def plan(request: PlanRequest) -> CapacityPlan:
         pool, off = _as_measured(layout, pool, measured, length, spent, available)
     beyond = _beyond(request, sized, total, spent, layout, pool)
     low, high = (fill(layout, [int(end) for end in ends], length) for ends in ([e.low for e in per_stage], [e.high for e in per_stage]))
+    lacking, low_lacks, high_lacks = (
+        0 if measured is not None else lacking_states(model, sized.flags, one.blocks, eager=sized.eager) for one in (pool, low, high)
+    )
     per_gpu = _bytes_per_token(layout, pool)
     return CapacityPlan(
         request=request,
@@ -157,17 +164,18 @@ def plan(request: PlanRequest) -> CapacityPlan:
         layout=layout,
         available=available,
         pool=pool,
-        low=replace(low, fits=low.fits and beyond.high <= 0),
-        high=replace(high, fits=high.fits and beyond.low <= 0),
+        low=replace(low, fits=low.fits and beyond.high <= 0 and not low_lacks),
+        high=replace(high, fits=high.fits and beyond.low <= 0 and not high_lacks),
         total=total,
         spent=spent,
         kv_bytes_per_token=_whole_bytes_per_token(model, sized, per_gpu),
         kv_bytes_per_token_per_gpu=per_gpu,
         weights_bytes=spent.weights.value,
-        fits=pool.fits and beyond.value <= 0,
+        fits=pool.fits and beyond.value <= 0 and not lacking,
         assumptions=tuple(dict.fromkeys(notes)),
         off_by=tuple(off),
         beyond=beyond,
+        lacking_states=lacking,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 
@@ -11,6 +10,8 @@ from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS, USUAL_SEQS, USUAL
 from barostat.core.config import EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.version import EngineVersion
+from barostat.judge.sizing.modalities import is_on, is_text_only, takes_videos
+from barostat.judge.sizing.old_engine_steps import old_step_tokens
 from barostat.judge.sizing.speculation import Speculation, speculation_of
 from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
 from barostat.kv.architecture import Architecture, Compressed, Indexer
@@ -66,7 +67,8 @@ def deployment_of(
     seqs, budget = int(config.number("max_num_seqs") or USUAL_SEQS), int(config.number("max_num_batched_tokens") or USUAL_STEP_TOKENS)
     if version.before("0.8.0") or not _switch(config, "VLLM_USE_V1", True):
         given = config.get("max_num_batched_tokens")
-        budget = budget if given is not None and given.provenance != "version-default" else max(2048, length)
+        is_stated = given is not None and given.provenance != "version-default"
+        budget = budget if is_stated else old_step_tokens(model, config, length, version)
     elif not (_switch(config, "enable_chunked_prefill", True) or behaves("chunked-prefill-forced", version)):
         budget = budget if is_given(config, "max_num_batched_tokens") else max(budget, length)
     for name in ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"):
@@ -111,7 +113,8 @@ def deployment_of(
         generation="V0" if version.before("0.8.0") or (version.before("0.11.0") and not _switch(config, "VLLM_USE_V1", True)) else "V1",
         min_kernel_block_tokens=32 if is_cpu else 16,
         fp8_latent_packed=not (10.0 <= capability < 11.0 and version.at_least(_PLAIN_FP8_LATENTS_SINCE)),
-        text_only=_is_text_only(config),
+        text_only=is_text_only(config),
+        videos=takes_videos(config),
         flashinfer_sampler=(
             _switch(config, "VLLM_USE_FLASHINFER_SAMPLER", False) if is_given(config, "VLLM_USE_FLASHINFER_SAMPLER") else None
         ),
@@ -256,29 +259,12 @@ def _async(config: EngineConfig, version: EngineVersion, speculation: Speculatio
     )
 
 
-def _is_text_only(config: EngineConfig) -> bool:
-    """True where the engine is told to serve text alone: --language-model-only, or no item of any modality in --limit-mm-per-prompt."""
-    if is_given(config, "language_model_only") and _switch(config, "language_model_only", False):
-        return True
-    found = config.get("limit_mm_per_prompt")
-    limits = found.value if found is not None else None
-    if isinstance(limits, str):
-        try:
-            limits = json.loads(limits)
-        except ValueError:
-            return False
-    return isinstance(limits, dict) and bool(limits) and all(value == 0 for value in limits.values())
-
-
 def _is_on(config: EngineConfig, name: str) -> bool:
     return is_given(config, name) and _text(config, name, "none").lower() not in _OFF
 
 
 def _switch(config: EngineConfig, name: str, default: bool) -> bool:
-    found = config.get(name)
-    if found is None:
-        return default
-    return found.value if isinstance(found.value, bool) else str(found.value).lower() not in ("false", "0", "no", "none")
+    return is_on(config, name, default=default)
 
 
 def _text(config: EngineConfig, name: str, default: str) -> str:

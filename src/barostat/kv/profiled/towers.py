@@ -1,4 +1,4 @@
-"""Towers of multimodal models: what they weigh, and what the engine takes while it profiles the largest image.
+"""Towers of multimodal models: what they weigh, and what the engine takes while it profiles the largest image or video.
 
     patches -> [ tower layer ] x depth -> merger -> encoder outputs, kept while the text model is profiled
                  '- x before and after attention, norm, MLP in and out: alive at once
@@ -30,6 +30,16 @@ _WHOLE_ON_EACH_RANK = ("Gemma4", "Gemma3n")
 # The most tokens that an image of these families comes to with their published processors: 12,845,056 pixels of 28 x 28, or 16,777,216 of
 # 32 x 32. Start-up logs say so, too.
 _IMAGE_TOKENS = 16_384
+# Of these families a video is profiled: up to 14 frames, two of which are as large as an image, as many as the model's length has room for.
+# Logs of 0.8.5 say 98,304 tokens at a length of 128,000, where an image's are set aside first, those of 0.10.2 and 0.23.0 do not.
+_VIDEO_KINDS = ("qwen2_vl", "qwen2vl", "qwen2_5_vl")
+_VIDEO_IMAGES = 7
+_IMAGE_SET_ASIDE_UNTIL = "0.10.0"
+# A layer of an audio tower: two feed-forwards of four times the width, attention with positions, and a convolution.
+_CONFORMER_SQUARES = 24
+_CONFORMERS = ("gemma4_audio", "gemma3n_audio")
+# What the E models' audio tower has by its published size; copies of their configurations lack it.
+_GEMMA4_AUDIO_PARAMETERS = 300_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,9 @@ def tower_weights(model: Architecture) -> int:
     total = 0
     for config in _towers(model):
         hidden, inner, layers = _widths(config)
+        if config.model_type.startswith(_CONFORMERS):
+            total += layers * _CONFORMER_SQUARES * hidden * hidden + hidden * model.hidden_size
+            continue
         projections = 3 if _kind(config, model).startswith(_GATED) else 2
         total += layers * (4 * hidden * hidden + projections * hidden * inner)
         if _merges(config, model):
@@ -83,6 +96,8 @@ def tower_weights(model: Architecture) -> int:
         else:
             total += 4 * hidden * model.hidden_size
         total += (2 * config.integer("position_embedding_size", 10_240) * hidden) if config.model_type == "gemma4_vision" else 0
+    if total and "Gemma4" in model.name and model.fields.integer("hidden_size_per_layer_input", 0) and not model.config.get("audio_config"):
+        total += _GEMMA4_AUDIO_PARAMETERS
     if total == 0 and any(word in model.name for word in _TOWER_WORDS):
         return next(size for word, size in _TOWER_WORDS.items() if word in model.name)
     return total
@@ -93,11 +108,23 @@ def splits_tower(model: Architecture) -> bool:
     return not any(word in model.name for word in _WHOLE_ON_EACH_RANK)
 
 
+def _video_images(config: ConfigJson, model: Architecture, flags: Deployment) -> int:
+    """How many images' worth the profiled video is; 0 where none is profiled.
+
+    Source: vLLM 0.23.0, Qwen2VLProcessingInfo.get_num_frames_with_most_features.
+    """
+    if not flags.videos or not _kind(config, model).startswith(_VIDEO_KINDS):
+        return 0
+    room = flags.max_model_len - (_IMAGE_TOKENS if flags.version.before(_IMAGE_SET_ASIDE_UNTIL) else 0)
+    return min(_VIDEO_IMAGES, max(0, room) // _IMAGE_TOKENS)
+
+
 def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None:
     """The profiling run of a tower that merges patches; None for other towers, and before there was one of this kind.
 
-    Alive at the widest place are a layer's input, the sum behind attention, its norm, and the MLP in and out of its activation; or in
-    attention queries and keys apart and rotated, values, and the output. Beside them pixels, and positions where they are learnt.
+    Alive at the widest place are a layer's input, the sum behind attention, its norm, and the MLP in and out of its activation (of towers
+    with a gate, whose norm adds, what attention gave as well); or in attention queries and keys apart and rotated, values, and the output.
+    Beside them pixels, and positions where they are learnt.
     """
     if flags.generation == "V0":
         return None
@@ -105,10 +132,10 @@ def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None
         hidden, inner, layers = _widths(config)
         if not _merges(config, model) or not hidden or not layers:
             continue
-        images = max(1, min(flags.max_num_batched_tokens // _IMAGE_TOKENS, flags.max_num_seqs))
+        images = max(1, min(flags.max_num_batched_tokens // _IMAGE_TOKENS, flags.max_num_seqs), _video_images(config, model, flags))
         patches = 4 * images * _IMAGE_TOKENS
         copies = 3 if _kind(config, model).startswith(_GATED) else 2
-        mlp = 3 * hidden + copies * inner / flags.tp
+        mlp = (copies + 1) * hidden + copies * inner / flags.tp
         attention = 2 * hidden + 8 * hidden / flags.tp
         pixels = 6 * config.integer("patch_size", 14) ** 2
         positions = hidden if config.has("num_position_embeddings") else 0

@@ -313,3 +313,9 @@ def test_the_catalogue_is_listed(words: tuple[str, str], capsys: pytest.CaptureF
 def test_numbers_that_no_engine_can_have_are_refused_in_a_sentence(words: tuple[str, str]) -> None:
     with pytest.raises(InputError):
         plan_verb.run(parse("--model", "Qwen/Qwen3-8B", "--gpu", "H100", *words))
+
+
+def test_another_build_in_nvfp4_is_taken_for_nvidias_own() -> None:
+    """20.75 GiB of weights by the engine's log; by the format's name alone they were 28."""
+    found = made("RadixArk/Qwen3.8-27B-NVFP4", "--gpu", "RTX PRO 6000", "--engine-version", "0.28.0", "--max-num-seqs", "16")
+    assert found.weights_bytes / 2**30 == pytest.approx(20.75, rel=0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from barostat.catalog.models import find_model
 from barostat.core.units import GIB
 from barostat.core.version import parse_version
 from barostat.kv.deployment import Deployment
-from barostat.kv.memory import FITTED, activations
+from barostat.kv.memory import activations
+from barostat.kv.profiled.fitted import FITTED
 from barostat.kv.profiled.towers import tower_profile, tower_weights
 from barostat.kv.quantization import weight_format
 from barostat.kv.read_architecture import read_architecture
@@ -74,3 +76,39 @@ def test_towers_of_other_kinds_have_no_profile_of_their_own() -> None:
     assert tower_profile(model("google/gemma-4-31B-it"), flags()) is None
     assert tower_profile(model("Qwen/Qwen3-8B"), flags()) is None
     assert tower_profile(model("Qwen/Qwen3.6-27B"), flags("0.10.0", generation="V0")) is None
+
+
+@pytest.mark.parametrize(("version", "length", "videos", "tokens"), [
+    ("0.23.0", 128_000, True, 114_688),
+    ("0.8.5", 128_000, True, 98_304),
+    ("0.10.2", 32_768, True, 32_768),
+    ("0.8.5", 32_768, True, 16_384),
+    ("0.23.0", 128_000, False, 16_384),
+])  # fmt: skip
+def test_the_longest_video_is_profiled_as_the_logs_say_how_long(version: str, length: int, videos: bool, tokens: int) -> None:
+    set_up = replace(flags(version, max_num_batched_tokens=2048), max_model_len=length, videos=videos)
+    found = tower_profile(model("Qwen/Qwen2.5-VL-7B-Instruct"), set_up)
+    assert found is not None
+    assert found.patches == 4 * tokens
+
+
+def test_a_video_leaves_a_small_budget_nothing() -> None:
+    """0.23.0 on an A100 at 0.22 of its memory: 15.67 GiB of weights, and 14.28 GiB less than nothing for the cache."""
+    found = model("Qwen/Qwen2.5-VL-7B-Instruct")
+    form = weight_format(found.config, found.text, None, "bfloat16")
+    assert weight_bytes(found, form, 1, 1).largest / GIB == pytest.approx(15.67, abs=0.2)
+    peak = activations(found, replace(flags("0.23.0", max_num_batched_tokens=2048), max_model_len=128_000), FITTED)
+    assert peak.low < 15.3 * GIB < peak.high
+
+
+@pytest.mark.parametrize(
+    ("audio", "parameters"), [(None, 300e6), ({"model_type": "gemma4_audio", "hidden_size": 1024, "num_hidden_layers": 12}, 302e6)]
+)
+def test_an_e_model_hears_and_its_tower_counts(audio: dict[str, Any] | None, parameters: float) -> None:
+    listed = find_model("google/gemma-4-E4B-it")
+    assert listed is not None
+    config: Any = listed.config
+    deaf = {**config, "text_config": {**config["text_config"], "hidden_size_per_layer_input": 0}}
+    both = {**config, **({"audio_config": audio} if audio else {})}
+    sizes = [tower_weights(read_architecture(one, listed.name)) for one in (both, deaf)]
+    assert sizes[0] - sizes[1] == pytest.approx(parameters, rel=0.02)
