@@ -34,7 +34,7 @@ _LOOK_AGAIN_S = 0.05
 
 def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tuple[Decision, Ledger]:
     """What becomes of the request now. Only of an `Admitted` and a `Queued` something is kept."""
-    ledger.preempted_ratio = rules.preempted_ratio
+    ledger.preempted_ratio, ledger.itl_s = rules.preempted_ratio, rules.itl_s
     longest = _longest(ledger, rules)
     at_sight = refused_at_sight(request, rules, longest)
     if at_sight is not None:
@@ -79,6 +79,7 @@ def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
 def adopted(ledger: Ledger, rules: Rules, at: float) -> None:
     """The rules are these from now on, for what waits, too: what each may come to, and how many of a tenant's may run."""
     longest = _longest(ledger, rules)
+    ledger.itl_s = rules.itl_s
     for tenant in ledger.tenants:
         ledger.tenant(tenant, rules, at)
     for one in ledger.reservations.values():
@@ -182,6 +183,7 @@ def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
     replica = ledger.replicas.get(name)
     if replica is not None:
         preempted = replica.observe(seen, at)
+        replica.pace.look(seen.token_s, seen.running, ledger.itl_s)
         if preempted:
             ledger.margin.preemptions(preempted)
             replica.looked_at = NEVER

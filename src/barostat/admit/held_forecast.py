@@ -14,6 +14,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from barostat.admit.lengths import HORIZONS
+from barostat.admit.pace_limit import PaceLimit
 from barostat.admit.replica_news import Observation, Pool
 
 if TYPE_CHECKING:
@@ -43,16 +44,21 @@ _Alike = tuple[tuple[float, ...], int, float, float, float]
 
 
 class ReplicaLedger:
-    """One replica. Mutable. `live`: what it has been given and has not returned. `open`: it is in rotation."""
+    """One replica. Mutable. `live`: what it has been given and has not returned, `sequences` of it. `open`: it is in rotation.
+
+    `others`: requests of other clients, as of the last look."""
 
     __slots__ = (
-        "block_half", "block_variance", "foreign_tokens", "held_tokens", "live", "looked_at", "mean", "most_tokens", "name", "open",
-        "pool", "preemptions", "shared_ratio", "token_s", "variance", "waiting",
+        "block_half", "block_variance", "foreign_tokens", "held_tokens", "live", "looked_at", "mean", "most_tokens", "name",
+        "open", "others", "pace", "pool", "preemptions", "sequences", "shared_ratio", "token_s", "variance", "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, pool: Pool) -> None:
         self.name = name
         self.live: dict[int, Reservation] = {}
+        self.sequences = 0
+        self.others = 0
+        self.pace = PaceLimit()
         self.open = True
         self.shared_ratio = 1.0
         self.foreign_tokens = 0.0
@@ -149,6 +155,11 @@ class ReplicaLedger:
             return False
         return self.foreign_tokens <= (1.0 - _OURS_RATIO) * self.pool.kv_tokens
 
+    def too_many(self, sequences: int) -> bool:
+        """With so many more its tokens would come later than is promised. One request always may."""
+        most = self.pace.most
+        return most is not None and bool(self.live) and self.sequences + sequences > most - self.others
+
     def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
         """True if with this request the bound on what is held stays within the budget at every horizon. Sets `one.held` and `one.row`."""
         one.held = self.holds(one, 0)
@@ -182,6 +193,7 @@ class ReplicaLedger:
     def admit(self, one: Reservation) -> None:
         """The request is on this replica, and in its forecast. `one.row` and `one.held` are those of `fits`."""
         self.live[one.number] = one
+        self.sequences += one.request.sequences
         self.most_tokens += self.most(one)
         self.held_tokens += one.held
         if self.most_tokens > self.pool.kv_tokens:
@@ -192,6 +204,7 @@ class ReplicaLedger:
     def take_back(self, one: Reservation) -> None:
         """The request holds nothing here any more."""
         del self.live[one.number]
+        self.sequences -= one.request.sequences
         if self.most_tokens > self.pool.kv_tokens:
             self._add(one, -1.0)
         else:
@@ -219,9 +232,8 @@ class ReplicaLedger:
         before, self.preemptions = self.preemptions, seen.preemptions
         self.waiting = seen.waiting
         prompts = produced = unheard = unsettled = 0.0
-        sequences = 0
+        sequences = self.sequences
         for one in self.live.values():
-            sequences += one.request.sequences
             so_far = self.produced_by(one, at)
             produced += one.request.sequences * (so_far + self.block_half if so_far else 0.0)
             unheard += one.request.sequences * (so_far - one.produced)
@@ -230,7 +242,8 @@ class ReplicaLedger:
             else:
                 unsettled += one.prompt_tokens
         used = seen.usage_ratio * self.pool.kv_tokens
-        others = seen.running + seen.waiting > sequences
+        self.others = max(0, seen.running + seen.waiting - sequences)
+        others = self.others > 0
         share, noise = (self.shared_ratio, 0.0) if others else (1.0, 2.0 * sqrt(sequences * self.block_variance))
         self.foreign_tokens = max(0.0, used - share * (prompts + unsettled) - produced - noise)
         if not seen.waiting and not others and prompts > 0 and max(unsettled, unheard) <= _UNSURE * prompts:

@@ -29,7 +29,7 @@ class Ledger:
     """
 
     __slots__ = (
-        "_noted_at", "affinity", "all_pools", "blocked", "claim_tokens", "claimed", "deadlines", "forecast_error", "last_number",
+        "_noted_at", "affinity", "all_pools", "blocked", "claim_tokens", "claimed", "deadlines", "forecast_error", "itl_s", "last_number",
         "lengths", "margin", "preempted_ratio", "promised_at", "queued", "replica_of", "replicas", "reservations", "residence_s",
         "served_counter", "tenants", "waiting_tenants",
     )  # fmt: skip
@@ -53,6 +53,7 @@ class Ledger:
         self.served_counter = 0.0
         self.residence_s: float | None = None
         self.preempted_ratio = 0.01
+        self.itl_s: float | None = None
         self._noted_at = -1e9
         self.promised_at = 0.0
         self.forecast_error = 0.0

@@ -24,6 +24,8 @@ def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaL
             continue
         if len(replica.live) >= min(replica.pool.slots, rules.max_running or replica.pool.slots):
             continue
+        if replica.too_many(request.sequences):
+            continue
         ranked.append(((replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens, name, replica))
     if len(ranked) > 1:
         ranked.sort()

@@ -29,9 +29,13 @@ class AllPools(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One look at an engine's metrics: KV usage, requests running and waiting, preemptions since it started (a counter)."""
+    """One look at an engine's metrics: KV usage, requests running and waiting, preemptions since it started (a counter).
+
+    `token_s`: mean gap between two tokens of an answer since the look before, None where none came or the engine does not tell.
+    """
 
     usage_ratio: float
     running: int
     waiting: int
     preemptions: int
+    token_s: float | None = None

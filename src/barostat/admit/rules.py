@@ -31,7 +31,8 @@ class Rules:
     """What is enforced. Token limits are of one request; None is no limit.
 
     `kv_token_budget`: per replica, what may be held at the forecast's peak, None for the pool: no headroom is kept for growth, since growth
-    is what the forecast is of. `queue_deadline_s`: longest wait. `preempted_ratio`: of the admitted, how many may be preempted.
+    is what the forecast is of. `itl_s`: what is promised of a gap between tokens, None for nothing. `queue_deadline_s`: longest wait.
+    `preempted_ratio`: of the admitted, how many may be preempted.
     `tenants_closed`: tenants are listed, and a name that is not among them is refused.
     """
 
@@ -44,6 +45,7 @@ class Rules:
     kv_token_budget: int | None = None
     max_running: int | None = None
     ttft_s: float | None = None
+    itl_s: float | None = None
     queue_deadline_s: float = _QUEUE_DEADLINE_S
     max_queued: int = _QUEUED
     preempted_ratio: float = _PREEMPTED_RATIO
@@ -78,6 +80,7 @@ def rules_of(limits: ServingLimits) -> Rules:
         kv_token_budget=edge.kv_token_budget,
         max_running=min(slots, default=None),
         ttft_s=slo.ttft_p99_seconds,
+        itl_s=slo.itl_p99_seconds,
         queue_deadline_s=deadline_s,
         tenants=tenants,
         tenants_closed=bool(tenants),

@@ -134,6 +134,7 @@ class GatedRun:
         self._asked: dict[int, tuple[Row, AskedRequest]] = {}
         self._numbers: dict[str, int] = {}
         self._rejected = [0] * fleet.replicas
+        self._paces = [HeardPace() for _ in range(fleet.replicas)]
         self.outcome = GatedOutcome()
 
     def run(self) -> GatedOutcome:
@@ -242,17 +243,44 @@ class GatedRun:
         self._rejected[number] = len(rejections)
 
     def _hear(self, at: float, scraped: bool) -> None:
-        for name, engine in zip(self._names, self._engines, strict=True):
-            for request_id, tokens in engine.progress():
+        for name, engine, pace in zip(self._names, self._engines, self._paces, strict=True):
+            progress = tuple(engine.progress())
+            pace.hear(progress, at)
+            for request_id, tokens in progress:
                 number = self._numbers.get(request_id)
                 if number is not None:
                     produced(self.ledger, number, tokens, at)
             if scraped:
                 used, running, waiting, preemptions = engine.load
                 self.outcome.held_ratios.append(used)
-                observed(self.ledger, name, Observation(used, running, waiting, preemptions), at)
+                observed(self.ledger, name, Observation(used, running, waiting, preemptions, pace.token_s()), at)
         if scraped:
             self.outcome.margins.append(self.ledger.margin.z)
+
+
+class HeardPace:
+    """The mean gap between tokens of an engine's answers, as its own metrics would tell it. Mutable."""
+
+    def __init__(self) -> None:
+        """Nothing was heard yet."""
+        self._before: dict[str, int] = {}
+        self._heard_s = self._took_s = 0.0
+        self._tokens = 0
+
+    def hear(self, progress: Sequence[tuple[str, int]], at: float) -> None:
+        """How far each running answer is. What had begun at the last hearing has taken the time since then for its tokens since then."""
+        for_s, self._heard_s = at - self._heard_s, at
+        before, self._before = self._before, {name: tokens for name, tokens in progress if tokens}
+        for name, tokens in self._before.items():
+            if (known := before.get(name)) is not None and tokens >= known:
+                self._took_s += for_s
+                self._tokens += tokens - known
+
+    def token_s(self) -> float | None:
+        """Since it was last asked; None where no token came."""
+        found = self._took_s / self._tokens if self._tokens else None
+        self._took_s, self._tokens = 0.0, 0
+        return found
 
 
 def _state(settings: Settings, rows: Sequence[Row]) -> EventSkippingState | None:
