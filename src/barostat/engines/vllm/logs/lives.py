@@ -188,7 +188,7 @@ class Life:
         self.progressed = True
         if not self.failed:
             return
-        if line.generation_tokens_per_s > 0:
+        if (line.generation_tokens_per_s or 0.0) > 0:
             self._generating_lines += 1
             if self._generating_lines >= 3 and "engine_dead" not in self._happened:
                 self._outweigh(kind for kind in _SURVIVABLE if kind in self._happened)

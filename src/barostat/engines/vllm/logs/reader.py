@@ -12,12 +12,14 @@ from barostat.engines.vllm.logs.rule import EXCEPTION, HARMLESS_EXCEPTIONS, Rule
 from barostat.engines.vllm.logs.rules import ENGINE_DEAD, RULES
 from barostat.engines.vllm.logs.settings import settings_in, start_line
 from barostat.engines.vllm.logs.stats import logged_step, stats_line
-from barostat.engines.vllm.logs.text import LONGEST, Line, quote, unwrap
+from barostat.engines.vllm.logs.text import LONGEST, Line, pasted_together, quote, unwrap
 
 _LONG_NUMBER = re.compile(r"\d{4,}|0x[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _WORDINGS_KEPT = 512
 _RULED = 4_096
 """Characters of a line that the rules look at: messages are short, and a hostile line must not cost a quadratic search."""
+_TWO_RECORDS = 160
+"""Characters that a line of two records has at least."""
 _QUIET = frozenset({"INFO", "DEBUG"})
 # words of lines that only a starting engine prints
 _STARTING = (
@@ -60,6 +62,12 @@ class Reader:
             if len(raw) > LONGEST:
                 self._cut += 1
                 raw = raw[:LONGEST]
+            if len(raw) > _TWO_RECORDS and (parts := pasted_together(raw)):
+                for part in parts:
+                    if may_say_something(part):
+                        self._line(part)
+                unread = ""
+                continue
             if not may_say_something(raw):
                 unread = raw
                 continue
@@ -117,7 +125,7 @@ class Reader:
     def _words(self, line: Line) -> None:
         at = self.clock.read(line.stamp) or 0.0
         text, life = line.text, self.life
-        if "hroughput: " in text:
+        if "hroughput: " in text or "Running: " in text:
             stats = stats_line(text, at, line.engine)
             if stats is not None:
                 life.note_stats(stats)
@@ -204,6 +212,7 @@ def may_say_something(raw: str) -> bool:
         return False
     return (
         "hroughput: " in raw
+        or "Running: " in raw
         or "oading" in raw
         or "rror" in raw
         or "emory" in raw
