@@ -138,6 +138,9 @@ class Reader:
             return
         if text[:17] == "Received request " or text[:14] == "Added request " or "prompt: '" in text:
             return
+        if line.level not in _QUIET and text.lstrip(" ").startswith("raise "):
+            life.frame(text)  # code that quotes what it would say
+            return
         if line.level not in _QUIET and text[:1] in " ^":
             life.frame(text)
             if "rror" not in text and "emory" not in text:
@@ -156,6 +159,7 @@ class Reader:
                 return
             if text.startswith(_STARTING):
                 self.life.starting = True
+                self.life.loading = self.life.loading or text.startswith("Loading ")
         self._happened(line, at)
 
     def _start(self, stage: int, line: Line, at: float) -> None:
@@ -180,7 +184,7 @@ class Reader:
             raised = EXCEPTION.match(text.strip())
             if raised is not None and raised["exception"] == "TimeoutError" and self.life.reads_a_worker():
                 self.life.note("rpc_timeout", text, at, {})
-            elif raised is not None and raised["exception"] not in HARMLESS_EXCEPTIONS:
+            elif raised is not None and raised["exception"] not in HARMLESS_EXCEPTIONS and raised["what"] != "cancelled":
                 self.life.note("unclassified_error", text, at, {"exception": raised["exception"]})
 
     def _name(self, text: str, level: str) -> tuple[Rule, dict[str, str]] | None:

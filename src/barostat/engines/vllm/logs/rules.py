@@ -183,7 +183,6 @@ _DEVICE: tuple[Rule, ...] = (
         (
             r"\b(?:NCCL|RCCL) (?:WARN|ERROR|error|Error)\b",
             r"nccl(?:Unhandled\w+|System|Internal|Remote)Error",
-            r"ncclInvalid\w+",
             "Dist(?:Backend|Store|Network)Error",
             "oneCCL.{0,40}(?:error|fail)",
             r"gloo/transport/.{0,120}(?:by peer|refused|unreachable|[Bb]roken pipe|No route to host)",
@@ -198,6 +197,8 @@ _DEVICE: tuple[Rule, ...] = (
             "NCCL WARN (?:NET/IB : No device|MSCCL|Missing)",
             "iommu",
             "NUMA",
+            # a caller's mistake, no peer's
+            "invalid usage|ncclInvalid",
         ),
     ),
     rule(

@@ -10,7 +10,9 @@ _ANOTHER_KILLER = (
     "potential root causes",
     "[Pp]lease ignore",
     "This may be (?:due|because)",
-    r"(?i:send(?:ing)?|sent|escalat\w*|with|using) SIGKILL",
+    # the same list, its beginning on the line before
+    r"\(1\) [Tt]he process (?:is|was) killed",
+    r"(?i:send(?:ing)?|sent|escalat\w*|with|using)(?: signal)? SIGKILL",
     "GPU memory",
     r"\b(?:CUDA|HIP) (?:out of memory|error)",
     "NVRM",
