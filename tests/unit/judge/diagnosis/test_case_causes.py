@@ -142,6 +142,27 @@ def test_a_kill_for_the_nodes_shortage_is_no_matter_of_the_containers_limit(line
     assert named(Case(window, {"oom-killed": Present("killed", ())})) == f"host-oom/{variant}"
 
 
+@pytest.mark.parametrize(
+    ("line", "variant"),
+    [
+        ("Warning Evicted pod/vllm-0 The node was low on resource: memory. Container vllm was using 5053216Ki", "node-eviction"),
+        ("/start.sh: line 3: 17 Killed vllm serve m", "cgroup"),
+    ],
+)
+def test_an_eviction_that_only_the_log_tells_is_the_nodes(line: str, variant: str) -> None:
+    told = signal("log_host_oom", [(0.0, 1.0)], "log", line)
+    assert told is not None
+    assert named(Case(Window("r", 0.0, {told.name: told}), {"oom-killed": Present("killed", ())})) == f"host-oom/{variant}"
+
+
+@pytest.mark.parametrize(
+    ("words", "variant"),
+    [("HW Slowdown: Active", "throttle"), ("uncorrectable ECC error encountered", "ecc"), ("GPU is lost", "xid")],
+)
+def test_a_fault_in_the_log_is_of_the_kind_that_it_names(words: str, variant: str) -> None:
+    assert named(Case(Window("r", 0.0, {}), {"gpu-fault-in-log": Present(words, ())})) == f"node-fault/{variant}"
+
+
 def test_unknown_still_says_what_is_plain() -> None:
     seen = case("engine-died unclassified-error")
     diagnosis, rests_on = choose({cause.name: (cause.rank, cause.judge(seen)) for cause in causes()}, seen)

@@ -143,7 +143,7 @@ class Reader:
             return
         if line.level not in _QUIET and text[:1] in " ^":
             life.frame(text)
-            if "rror" not in text and "emory" not in text:
+            if "rror" not in text and "emory" not in text and "Slowdown" not in text:
                 return
         elif line.level in _QUIET:
             life.traceback_ends()
@@ -295,6 +295,7 @@ def may_say_something(raw: str) -> bool:
         or "erminate called" in raw
         or "exceeds" in raw
         or "exec format" in raw
+        or 'exec: "' in raw
         or "Failed:" in raw
         or "oom_kill" in raw
         or "No space left" in raw
@@ -308,6 +309,8 @@ def may_say_something(raw: str) -> bool:
         or "not found" in raw
         or "Permission denied" in raw
         or "FullMesh" in raw
+        or "NET/IB" in raw
+        or "Slowdown" in raw
         or "access fault" in raw
         or "not yet initialized" in raw
         or "device handle" in raw
