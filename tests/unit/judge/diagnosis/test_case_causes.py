@@ -71,6 +71,9 @@ def test_every_symptom_that_a_cause_names_exists() -> None:
         ("engine-busy kv-usage-pinned memory-high-compute-low", "kv-capacity-waiting preemptions preemption-heavy", "healthy-busy"),
         ("engine-idle memory-high-compute-low", "", "healthy-idle"),
         ("core-stopped tokens-stalled", "", "hung-engine/no-tokens"),
+        ("tokens-stalled", "", "hung-engine/no-tokens"),
+        ("tokens-stalled engine-died", "", "unknown"),
+        ("tokens-stalled engine-died collective-hang", "", "hung-engine/collective"),
         ("collective-hang engine-died", "", "hung-engine/collective"),
         ("gpu-ecc engine-died collective-hang", "", "node-fault/ecc"),
         ("gpu-oom-graph-capture engine-died", "", "gpu-oom/graph-capture"),
@@ -137,6 +140,27 @@ def test_a_kill_for_the_nodes_shortage_is_no_matter_of_the_containers_limit(line
     assert kill is not None
     window = Window("r", 0.0, {kill.name: kill})
     assert named(Case(window, {"oom-killed": Present("killed", ())})) == f"host-oom/{variant}"
+
+
+@pytest.mark.parametrize(
+    ("line", "variant"),
+    [
+        ("Warning Evicted pod/vllm-0 The node was low on resource: memory. Container vllm was using 5053216Ki", "node-eviction"),
+        ("/start.sh: line 3: 17 Killed vllm serve m", "cgroup"),
+    ],
+)
+def test_an_eviction_that_only_the_log_tells_is_the_nodes(line: str, variant: str) -> None:
+    told = signal("log_host_oom", [(0.0, 1.0)], "log", line)
+    assert told is not None
+    assert named(Case(Window("r", 0.0, {told.name: told}), {"oom-killed": Present("killed", ())})) == f"host-oom/{variant}"
+
+
+@pytest.mark.parametrize(
+    ("words", "variant"),
+    [("HW Slowdown: Active", "throttle"), ("uncorrectable ECC error encountered", "ecc"), ("GPU is lost", "xid")],
+)
+def test_a_fault_in_the_log_is_of_the_kind_that_it_names(words: str, variant: str) -> None:
+    assert named(Case(Window("r", 0.0, {}), {"gpu-fault-in-log": Present(words, ())})) == f"node-fault/{variant}"
 
 
 def test_unknown_still_says_what_is_plain() -> None:

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class StatsLine:
-    """One statistics line of one engine ("" where the line names none). None: the line's version does not print it.
+    """One statistics line of one engine ("" where the line names none). None: the line does not say it, as its
+    version never does, or was quoted in part.
 
     Units: `at` on the digest's own clock (see LogDigest). `hit_ratio` is over the engine's last thousand requests.
     """
 
     at: float
     engine: str
-    prompt_tokens_per_s: float
-    generation_tokens_per_s: float
+    prompt_tokens_per_s: float | None
+    generation_tokens_per_s: float | None
     running: float
     waiting: float
     usage_ratio: float | None

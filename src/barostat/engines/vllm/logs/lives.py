@@ -53,6 +53,11 @@ _DIED_AT_WORK = "EngineCore encountered a fatal error"
 """vLLM says this of a core that had started; of one that had not it says `EngineCore failed to start`."""
 
 
+_NCCL_WARNS = "CCL WARN "
+_FATAL_SIGNAL = "ot fatal signal from worker processes"
+"""What the server of vLLM 0.7 and 0.8 says last: a core or a worker told it of an exception."""
+_WAITS_OF_A_START = 20
+"""Minutes that loading, compiling and capturing may keep the workers from answering; a start of a large model took thirteen."""
 _PEER = "gloo/transport/"
 """Gloo's words for a connection that the other side closed."""
 
@@ -85,6 +90,8 @@ class Life:
         self.came_up = False
         self.progressed = False
         self.starting = False
+        self.loading = False
+        self.fatal_signal = False
         self.capturing = False
         self.settings: dict[str, ConfigValue] = {}
         self.pools: dict[str, int] = {}
@@ -162,8 +169,8 @@ class Life:
             return
         if kind == "shutdown" and weak and self.failed:
             return  # the server goes down because the engine did
-        if kind == "host_oom" and weak and "shutdown" in self._happened:
-            return  # told to stop, and killed when it took too long
+        if kind == "host_oom" and weak and ("shutdown" in self._happened or self._kills_itself()):
+            return  # told to stop, and killed when it took too long; or killed by vLLM itself, after a failure
         if (
             kind in ("engine_dead", "collective_timeout", "unclassified_error")
             and (weak or kind != "collective_timeout")
@@ -175,6 +182,8 @@ class Life:
         if kind == "unclassified_error" and (lost := self._happened.get("collective_timeout")) and lost.weak and _PEER in lost.text:
             del self._happened["collective_timeout"]  # as above: it was read first
         self._record(kind, text, at, fields, weak=weak)
+        if kind == "engine_dead" and _FATAL_SIGNAL in text:
+            self.fatal_signal = True
         if kind == "engine_dead" and not self.serves and _DIED_AT_WORK in text:
             self.comes_up()
         if kind == "ready":
@@ -188,7 +197,7 @@ class Life:
         self.progressed = True
         if not self.failed:
             return
-        if line.generation_tokens_per_s > 0:
+        if (line.generation_tokens_per_s or 0.0) > 0:
             self._generating_lines += 1
             if self._generating_lines >= 3 and "engine_dead" not in self._happened:
                 self._outweigh(kind for kind in _SURVIVABLE if kind in self._happened)
@@ -237,9 +246,9 @@ class Life:
             self._settle("")
         kept = []
         for kind, happened in self._happened.items():
-            if happened.weak and kind == "collective_timeout" and any(root in self._happened for root in _ROOTS):
+            if happened.weak and kind == "collective_timeout" and (self._warns(happened) or any(root in self._happened for root in _ROOTS)):
                 continue
-            if happened.weak and kind == "rpc_timeout" and self._waits_idle():
+            if kind == "rpc_timeout" and self._waits_for_work():
                 continue
             if kind in ("collective_timeout", "rpc_timeout") and self._came_after("gpu_program_error", kind):
                 continue
@@ -251,6 +260,28 @@ class Life:
     def survived(self) -> tuple[LogEvent, ...]:
         """Failures that a later success outweighs."""
         return tuple(happened.event(kind) for kind, happened in self.outweighed.items())
+
+    def _kills_itself(self) -> bool:
+        # vLLM 0.7 and 0.8 end a server whose core failed with SIGKILL to their own process tree: the shell says `Killed`.
+        dead = self._happened.get("engine_dead")
+        if dead is None:
+            return False
+        return self.fatal_signal or any(kind in self._happened for kind in ("unclassified_error", *_ROOTS) if kind != "host_oom")
+
+    def _waits_for_work(self) -> bool:
+        """True if the lines about waiting for a worker are of one that was idle, busy starting, or ended with an error of its own."""
+        waits = self._happened.get("rpc_timeout")
+        if waits is None or not waits.weak:
+            return False
+        if self._waits_idle() or "gpu_program_error" in self._happened:
+            return True
+        if (error := self._happened.get("unclassified_error")) and "engine_dead" in self._happened:
+            return not error.fields.get("exception", "").endswith("TimeoutError")
+        return not self.serves and (self.loading or self.progressed) and waits.count < _WAITS_OF_A_START
+
+    def _warns(self, happened: _Happened) -> bool:
+        # NCCL warns of much that it then does without: an error of the core's own says more.
+        return _NCCL_WARNS in happened.text and "engine_dead" in self._happened and "unclassified_error" in self._happened
 
     def _waits_idle(self) -> bool:
         # Workers of an idle engine wait for their next message and say so; so do workers while the first step compiles.
@@ -265,7 +296,10 @@ class Life:
         return cause in order and order.index(cause) < order.index(kind)
 
     def _unexplained(self) -> bool:
-        explained = any(kind not in _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error"} for kind in self._happened)
+        beside = _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error"} | ({"rpc_timeout"} if self._waits_for_work() else set())
+        lost = self._happened.get("collective_timeout")
+        beside |= {"collective_timeout"} if lost is not None and lost.weak and self._warns(lost) else set()
+        explained = any(kind not in beside for kind in self._happened)
         ended = "engine_dead" in self._happened or not self.serves
         return ended and not explained and "shutdown" not in self._happened
 

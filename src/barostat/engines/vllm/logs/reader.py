@@ -12,12 +12,14 @@ from barostat.engines.vllm.logs.rule import EXCEPTION, HARMLESS_EXCEPTIONS, Rule
 from barostat.engines.vllm.logs.rules import ENGINE_DEAD, RULES
 from barostat.engines.vllm.logs.settings import settings_in, start_line
 from barostat.engines.vllm.logs.stats import logged_step, stats_line
-from barostat.engines.vllm.logs.text import LONGEST, Line, quote, unwrap
+from barostat.engines.vllm.logs.text import LONGEST, Line, pasted_together, quote, unwrap
 
 _LONG_NUMBER = re.compile(r"\d{4,}|0x[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _WORDINGS_KEPT = 512
 _RULED = 4_096
 """Characters of a line that the rules look at: messages are short, and a hostile line must not cost a quadratic search."""
+_TWO_RECORDS = 160
+"""Characters that a line of two records has at least."""
 _QUIET = frozenset({"INFO", "DEBUG"})
 # words of lines that only a starting engine prints
 _STARTING = (
@@ -60,6 +62,12 @@ class Reader:
             if len(raw) > LONGEST:
                 self._cut += 1
                 raw = raw[:LONGEST]
+            if len(raw) > _TWO_RECORDS and (parts := pasted_together(raw)):
+                for part in parts:
+                    if may_say_something(part):
+                        self._line(part)
+                unread = ""
+                continue
             if not may_say_something(raw):
                 unread = raw
                 continue
@@ -117,7 +125,7 @@ class Reader:
     def _words(self, line: Line) -> None:
         at = self.clock.read(line.stamp) or 0.0
         text, life = line.text, self.life
-        if "hroughput: " in text:
+        if "hroughput: " in text or "Running: " in text:
             stats = stats_line(text, at, line.engine)
             if stats is not None:
                 life.note_stats(stats)
@@ -130,9 +138,12 @@ class Reader:
             return
         if text[:17] == "Received request " or text[:14] == "Added request " or "prompt: '" in text:
             return
+        if line.level not in _QUIET and text.lstrip(" ").startswith("raise "):
+            life.frame(text)  # code that quotes what it would say
+            return
         if line.level not in _QUIET and text[:1] in " ^":
             life.frame(text)
-            if "rror" not in text and "emory" not in text:
+            if "rror" not in text and "emory" not in text and "Slowdown" not in text:
                 return
         elif line.level in _QUIET:
             life.traceback_ends()
@@ -148,6 +159,7 @@ class Reader:
                 return
             if text.startswith(_STARTING):
                 self.life.starting = True
+                self.life.loading = self.life.loading or text.startswith("Loading ")
         self._happened(line, at)
 
     def _start(self, stage: int, line: Line, at: float) -> None:
@@ -172,7 +184,7 @@ class Reader:
             raised = EXCEPTION.match(text.strip())
             if raised is not None and raised["exception"] == "TimeoutError" and self.life.reads_a_worker():
                 self.life.note("rpc_timeout", text, at, {})
-            elif raised is not None and raised["exception"] not in HARMLESS_EXCEPTIONS:
+            elif raised is not None and raised["exception"] not in HARMLESS_EXCEPTIONS and raised["what"] != "cancelled":
                 self.life.note("unclassified_error", text, at, {"exception": raised["exception"]})
 
     def _name(self, text: str, level: str) -> tuple[Rule, dict[str, str]] | None:
@@ -204,6 +216,7 @@ def may_say_something(raw: str) -> bool:
         return False
     return (
         "hroughput: " in raw
+        or "Running: " in raw
         or "oading" in raw
         or "rror" in raw
         or "emory" in raw
@@ -282,6 +295,7 @@ def may_say_something(raw: str) -> bool:
         or "erminate called" in raw
         or "exceeds" in raw
         or "exec format" in raw
+        or 'exec: "' in raw
         or "Failed:" in raw
         or "oom_kill" in raw
         or "No space left" in raw
@@ -295,6 +309,8 @@ def may_say_something(raw: str) -> bool:
         or "not found" in raw
         or "Permission denied" in raw
         or "FullMesh" in raw
+        or "NET/IB" in raw
+        or "Slowdown" in raw
         or "access fault" in raw
         or "not yet initialized" in raw
         or "device handle" in raw

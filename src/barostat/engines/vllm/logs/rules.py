@@ -27,11 +27,13 @@ _LIFE: tuple[Rule, ...] = (
             "hutting down",
             "KeyboardInterrupt",
             "eceived signal",
+            "timed out. ",
         ),
         (
             r"(?i:received|got|caught|trigger\w*)\b.{0,40}\bSIG(?:TERM|INT)\b",
             r"\bSIG(?:TERM|INT)\b (?:signal )?received",
             r"[Rr]eceived signal (?:15|2)\b",
+            r"State 'stop-\w+' timed out",
             r"\[shutdown\] EngineCore: start mode",
             "^KeyboardInterrupt",
             "Received KeyboardInterrupt",
@@ -82,6 +84,7 @@ _DEVICE: tuple[Rule, ...] = (
             "fabric",
             "Fabric",
             "device handle",
+            "Slowdown",
         ),
         (
             "uncorrectable (?:ECC|NVLink) error",
@@ -96,6 +99,8 @@ _DEVICE: tuple[Rule, ...] = (
             "Unable to determine the device handle",
             "NVML_ERROR_GPU_IS_LOST",
             "hardware stack error",
+            # nvidia-smi -q; of a healthy card it says Not Active
+            r"\b(?:HW|HW Thermal|SW Thermal|HW Power Brake) Slowdown\s*: Active",
         ),
         "warning",
     ),
@@ -177,15 +182,17 @@ _DEVICE: tuple[Rule, ...] = (
             "DistStoreError",
             "DistNetworkError",
             "rccl",
+            "NET/IB",
             "oneCCL",
             "rror: [",
         ),
         (
             r"\b(?:NCCL|RCCL) (?:WARN|ERROR|error|Error)\b",
             r"nccl(?:Unhandled\w+|System|Internal|Remote)Error",
-            r"ncclInvalid\w+",
             "Dist(?:Backend|Store|Network)Error",
             "oneCCL.{0,40}(?:error|fail)",
+            # InfiniBand's completion with an error, as NCCL and RCCL print it
+            r"NET/IB ?: Got completion .{0,120}\bstatus=[1-9]",
             r"gloo/transport/.{0,120}(?:by peer|refused|unreachable|[Bb]roken pipe|No route to host)",
         ),
         weak=True,
@@ -198,6 +205,8 @@ _DEVICE: tuple[Rule, ...] = (
             "NCCL WARN (?:NET/IB : No device|MSCCL|Missing)",
             "iommu",
             "NUMA",
+            # a caller's mistake, no peer's
+            "invalid usage|ncclInvalid",
         ),
     ),
     rule(

@@ -10,7 +10,9 @@ _ANOTHER_KILLER = (
     "potential root causes",
     "[Pp]lease ignore",
     "This may be (?:due|because)",
-    r"(?i:send(?:ing)?|sent|escalat\w*|with|using) SIGKILL",
+    # the same list, its beginning on the line before
+    r"\(1\) [Tt]he process (?:is|was) killed",
+    r"(?i:send(?:ing)?|sent|escalat\w*|with|using)(?: signal)? SIGKILL",
     "GPU memory",
     r"\b(?:CUDA|HIP) (?:out of memory|error)",
     "NVRM",
@@ -41,6 +43,9 @@ MEMORY_RULES: tuple[Rule, ...] = (
             r"^(?:[a-z_]\w*\.)*(?:_Array)?MemoryError\b(?!.*(?:CUDA|HIP))",
             "Cannot allocate memory",
             "killed due to memory pressure",
+            # the kubelet's events, where a description of the pod was pasted beside its log
+            "The node was low on resource: memory",
+            r"The node had condition: \[MemoryPressure\]",
         ),
         "warning",
         unless=_ANOTHER_KILLER,
@@ -53,16 +58,20 @@ MEMORY_RULES: tuple[Rule, ...] = (
             "SIGKILL",
             "137",
             "-9",
+            "9/KILL",
         ),
         (
             r"\bSIGKILL\b",
             r"[Ss]ignal 9\b",
             r"exit(?:ed)?[ _-]?(?:with )?(?:exit )?(?:code|status)?[ :=]*\(?(?:137|-9)\b",
             r"^(?:.*: line \d+: +\d+ )?Killed\b(?! by user)",
+            # behind a progress bar, which ends no line of its own
+            r"(?:it/s|s/it|\?it/s)\]\s*Killed$",
             # the words of zsh and of bash for one of their jobs, and of Go for a child
             r"^\w+: killed {2,}\S",
             r"^\[\d+\] *[+-]? +(?:\d+ )?[Kk]illed {2,}\S",
             r"\bsignal: killed\b",
+            "code=killed, status=9/KILL",
         ),
         "warning",
         weak=True,
@@ -144,7 +153,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
             "NV_ERR_NO_MEMORY",
         ),
         (
-            r"(?P<api>CUDA|HIP|XPU|GPU|ROCm|Cuda|hip|cuda)\b[ \w']{0,20}:? ?'?out of memory",
+            r"(?P<api>CUDA|HIP|XPU|NPU|GPU|ROCm|Cuda|hip|cuda)\b[ \w']{0,20}:? ?'?out of memory",
             r"(?:torch\S*\.)?OutOfMemoryError",
             r"Cuda error \S+:\d+ 'out of memory'",
             "hipErrorOutOfMemory",
@@ -155,7 +164,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
             # of ROCm's resources it is memory where it says that none is left
             r"HSA_STATUS_ERROR_OUT_OF_RESOURCES.{0,300}Available Free mem : \d{1,2} MB",
             r"Tried to allocate (?P<amount>[\d.]+ ?[KMGT]i?B)",
-            r"\((?:CUDA|HIP|GPU|ROCm|VRAM)[^()]{0,12}OOM\)",
+            r"\((?:CUDA|HIP|GPU|ROCm|VRAM)[^()]{0,12}OOM\b[^()]{0,40}\)",
             r"^(?:CUDA|HIP) OOM\b",
         ),
         "warning",
@@ -201,6 +210,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
                 r"max_num_seqs ?\(?=?(?P<seqs>\d+)\)? exceeds (?:the )?(?:number of )?available (?P<what>\w+) ?(?:cache )?(?:blocks"
                 r"|states|slots)(?: \((?P<blocks>\d+)\))?"
             ),
+            r"exceeds (?:the )?available (?:[Mm]amba|SSM) ?(?:cache )?(?:blocks|states|slots)",
             r"[Nn]ot enough (?:[Mm]amba|SSM|state|linear)[\w ]{0,20}(?:blocks|states|slots)",
         ),
         starting=True,

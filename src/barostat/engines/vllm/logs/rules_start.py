@@ -55,6 +55,8 @@ START_RULES: tuple[Rule, ...] = (
         ),
         starting=True,
     ),
+    # uvicorn binds after it said that the application's startup is complete
+    rule("port_in_use", ("error while attempting to bind",), (r"error while attempting to bind on address .{0,80}already in use",)),
     rule(
         "model_not_found",
         (
@@ -169,6 +171,7 @@ START_RULES: tuple[Rule, ...] = (
             "not compiled with CUDA",
             "non supported HW",
             "nvidia-container-cli",
+            'exec: "',
         ),
         (
             r"^(?:ImportError|ModuleNotFoundError): ",
@@ -187,6 +190,7 @@ START_RULES: tuple[Rule, ...] = (
             "CUDA_HOME environment variable is not set",
             "nvidia-container-cli: .{0,60}error",
             "could not select device driver",
+            r'exec: "[^"]{1,80}": (?:executable file not found|stat \S{1,80}: no such file|permission denied)',
         ),
         starting=True,
     ),

@@ -151,8 +151,8 @@ def _of_one(line: StatsLine) -> StatsLine:
         return line
     return replace(
         line,
-        prompt_tokens_per_s=line.prompt_tokens_per_s / share,
-        generation_tokens_per_s=line.generation_tokens_per_s / share,
+        prompt_tokens_per_s=None if line.prompt_tokens_per_s is None else line.prompt_tokens_per_s / share,
+        generation_tokens_per_s=None if line.generation_tokens_per_s is None else line.generation_tokens_per_s / share,
         running=line.running / share,
         waiting=line.waiting / share,
         deferred=None if line.deferred is None else line.deferred / share,
@@ -168,7 +168,7 @@ def _stalled_s(lines: list[StatsLine], ended_at: float) -> float:
     """
     first: float | None = None
     for line in reversed(lines):
-        if line.running == 0 or line.generation_tokens_per_s > 0 or line.prompt_tokens_per_s > 0:
+        if line.running == 0 or line.generation_tokens_per_s != 0 or line.prompt_tokens_per_s != 0:
             break
         first = line.at
     return 0.0 if first is None else ended_at - first

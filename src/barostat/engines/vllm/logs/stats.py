@@ -9,7 +9,9 @@ from barostat.engines.vllm.logs.lines import LoggedStep, StatsLine
 # Each part after the throughputs is optional and in the order of the newest version: one pattern reads 0.1 (`Throughput:`) to 0.33.
 _STATS = re.compile(
     r"(?:Engine (?P<engine>\d{1,15}): |(?P<engines>\d{1,15}) Engines Aggregated: )?"
-    r"(?:Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, Avg generation throughput: |Throughput: )(?P<generation>[\d.]+) tokens/s, "
+    r"(?:(?:Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, )?"
+    r"(?:Avg generation throughput|Throughput): (?P<generation>[\d.]+) tokens/s, "
+    r"(?:[A-Z][\w /]{0,30}: ?[\d.]+ ?ms, ){0,3})?"
     r"Running: (?P<running>\d{1,15}) reqs?(?:, Swapped: (?P<swapped>\d{1,15}) reqs?)?, (?:Waiting|Pending): (?P<waiting>\d{1,15}) reqs?"
     r"(?:, Deferred: (?P<deferred>\d{1,15}) reqs?)?"
     r"(?:, KV fetch: \d+ waiting to start, \d+ in progress, \d+ completed waiting)?"
@@ -29,19 +31,21 @@ _ITERATION = re.compile(
 def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
     """The statistics line in the text, or None. `engine` is used where the line itself names none.
 
+    A line that was quoted from `Running:` on is one too, where it tells the pool's usage; it says nothing of throughput.
+
     Source: vLLM 0.1 scheduler.Scheduler, 0.3-0.10 engine/metrics.LoggingStatLogger, 0.8-0.33 v1/metrics/loggers.LoggingStatLogger
     and (0.11.1 on, with --aggregate-engine-logging) AggregatedLoggingStatLogger.
     """
     found = _STATS.search(text)
-    if not found:
+    if not found or (found["generation"] is None and found["usage"] is None):
         return None
     index, engines, prompt, generation, running, swapped, waiting, deferred, preemptions, usage, hit = found.groups()
     try:
         return StatsLine(
             at,
             str(int(index)) if index else engine,
-            float(prompt) if prompt else 0.0,
-            float(generation),
+            float(prompt) if prompt else None if generation is None else 0.0,
+            None if generation is None else float(generation),
             int(running),
             int(waiting),
             float(usage) / 100.0 if usage else None,

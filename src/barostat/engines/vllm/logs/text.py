@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from barostat.engines.vllm.logs.clock import OTHER, WRAPPER, Stamp, instant, local_stamp
@@ -14,7 +15,13 @@ LONGEST = 32_768
 QUOTED = 400
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+# colours whose escape was lost on the way, or is written out: `[36m`, `^[[36m`, `#033[36m`, `\u001b[36m`
+_TOLD_COLOUR = re.compile(r"(?:\^\[|#033|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)?\[\d{0,3}(?:;\d{1,3}){0,4}m(?!\])")
 _POD = re.compile(r"^\[pod/[^\]\s]+\]\s?")
+# the bar of an exception group, and of a pipe that marks what it passes on
+_BAR = re.compile(r"^ {2,12}\| ")
+# a prefix that no code begins with: what is indented before it is indented as pasted
+_INDENTED = re.compile(r"^ +(?=\[rank\d|\([A-Za-z_][\w-]*(?: rank=\d+)? pid=\d)")
 _COMPOSE = re.compile(r"^[\w.-]{1,60}\s+\| ")
 _CRI = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d))(?: (stdout|stderr) ([FP]))? ?")
 _ENGINE_STAMP = re.compile(
@@ -22,6 +29,10 @@ _ENGINE_STAMP = re.compile(
     r"(?:\[?([\w./<>-]+\.(?:py|rs)):\d+\] ?)?"
 )
 _PROCESS = re.compile(r"\(([A-Za-z_][\w-]*)(?: (?:rank=\d+ )?pid=\d+)(?:, ?ip=[\d.:a-f]+)?(?: rank=\d+)?\) ?")
+_RECORD = re.compile(
+    r"(?:\([A-Za-z_][\w-]*(?: rank=\d+)? pid=\d+(?:, ?ip=[\d.:a-f]+)?\) )*(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
+)
+_QUOTES_A_PROMPT = ("prompt: ", "prompt_token_ids", "Received request", "messages=", "'content'", '"content"')
 _PROCESSES = re.compile(r"^(?:" + _PROCESS.pattern + r")+")
 _RANK = re.compile(r"^\[rank\d+\]:\s?")
 _TORCH = re.compile(r"^\[([IWEF])(\d{1,2})(\d\d) (\d\d):(\d\d):(\d\d)(?:\.\d+)? [^\]]*\] ?")
@@ -91,10 +102,28 @@ def unwrap(raw: str) -> list[Line]:
     return [_own_words(text, level, stamp)]
 
 
+def pasted_together(raw: str) -> list[str]:
+    """The records of a line that holds several, their line ends lost on the way; empty for a line that is one record.
+
+    What a request says is never taken for records: a line that quotes a prompt stays whole.
+    """
+    if raw.count("INFO ") + raw.count("ERROR ") + raw.count("WARNING ") < 2 or any(word in raw for word in _QUOTES_A_PROMPT):
+        return []
+    if raw[:1] == "{":
+        return []  # JSON keeps its own line ends
+    starts = [found.start() for found in _RECORD.finditer(raw)]
+    if len(starts) < 2:
+        return []
+    bounds = [0, *starts, len(raw)] if starts[0] else [*starts, len(raw)]
+    return [raw[begin:end].rstrip(" ") for begin, end in pairwise(bounds)]
+
+
 def plain(text: str) -> str:
     """The text without terminal colours, NULs and line ends."""
     if "\x1b" in text:
         text = _ANSI.sub("", text)
+    elif "[0m" in text or "[0;" in text or "[39m" in text:
+        text = _TOLD_COLOUR.sub("", text)
     if "\0" in text:
         text = text.replace("\0", "")
     return text.strip("\r\n")
@@ -122,7 +151,12 @@ def _record(text: str) -> tuple[str, str, Stamp | None] | None:
     if not isinstance(record, dict):
         return None
     message = next(
-        (record[key] for key in ("message", "msg", "log", "event", "textPayload", "MESSAGE") if isinstance(record.get(key), str)), None
+        (
+            record[key]
+            for key in ("message", "msg", "log", "event", "textPayload", "MESSAGE", "line", "body", "@message")
+            if isinstance(record.get(key), str)
+        ),
+        None,
     )
     if message is None:
         return None
@@ -151,6 +185,10 @@ def _record(text: str) -> tuple[str, str, Stamp | None] | None:
 
 def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
     text = text.rstrip("\r")
+    if text[:2] == "  " and (found := _BAR.match(text)):
+        text = text[found.end() :]
+    if text[:1] == " " and (found := _INDENTED.match(text)):
+        text = text[found.end() :]
     process = ""
     if found := _ENGINE_STAMP.search(text, 0, 400):
         month, day, hour, minute, second = found.group(2, 3, 4, 5, 6)

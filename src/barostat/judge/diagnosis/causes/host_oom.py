@@ -21,13 +21,18 @@ from __future__ import annotations
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
 from barostat.symptoms._kernel_kills import node_ran_short, other_victims
 
+PRESSED = ("low on resource", "MemoryPressure")
+"""The kubelet's words for a node that runs short."""
+
 
 def judge(case: Case) -> Judgement:
     """Claim where something was killed for host memory."""
     if case.present("oom-killed"):
         kill = case.window.fresh("kernel_oom_kill")
         short = kill is not None and kill.last > 0 and node_ran_short(kill.detail) and not other_victims(kill.detail)
-        evicted = short or bool(case.present("evicted"))
+        told = case.window.fresh("log_host_oom")
+        pressed = told is not None and told.last > 0 and any(word in told.detail for word in PRESSED)
+        evicted = short or pressed or bool(case.present("evicted"))
         return Claim(
             confidence=case.confidence("oom-killed") * 0.97,
             severity="critical",

@@ -60,7 +60,10 @@ def judge(case: Case) -> Judgement:
         return Cleared(case.because("engine-asleep"))
     if _tokens_flow(case):
         return Cleared(case.because("engine-busy"))
-    if stuck := case.present(*STUCK):
+    stuck = case.present(*STUCK)
+    if stuck == ("tokens-stalled",) and case.present("engine-died") and not case.present("collective-hang"):
+        return Cleared(case.because("engine-died"))  # no token comes from a core that ended
+    if stuck:
         together = min(0.99, case.confidence(*stuck) * (0.9 + 0.04 * len(stuck)))
         collective = bool(case.present("collective-hang"))
         return Claim(

@@ -46,13 +46,13 @@ def judge(case: Case) -> Judgement:
     names, waits = tuple(name for name, _ in KINDS), _repair_waits(case)
     for name, variant in KINDS:
         if case.present(name) and not (name == "gpu-ecc" and waits):
-            ecc = "ECC" in case.because(name)
+            said = case.because(name)
             return Claim(
                 confidence=case.confidence(name) * 0.95,
                 severity="critical",
-                summary=f"The card or its node is faulty: {case.because(name)}.",
+                summary=f"The card or its node is faulty: {said}.",
                 rests_on=(name, *(other for other in case.present(*names) if other != name)),
-                variant="ecc" if ecc else variant,
+                variant="ecc" if "ECC" in said else "throttle" if "Slowdown" in said else variant,
             )
     if waits:
         return Claim(

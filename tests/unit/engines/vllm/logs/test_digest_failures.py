@@ -194,7 +194,7 @@ FAILURES = [
     ("engine_dead", "ERROR 09-11 17:21:30 async_llm_engine.py:63] Engine background task failed"),
     ("collective_timeout", "RuntimeError: Barrier timed out after 600.00 seconds"),
     ("unclassified_error", "/bin/sh: 1: vllm: Permission denied"),
-    ("unclassified_error", 'exec: "vllm": executable file not found in $PATH: unknown'),
+    ("broken_install", 'exec: "vllm": executable file not found in $PATH: unknown'),
     ("unclassified_error", "RuntimeError: The size of tensor a (4096) must match the size of tensor b (2048)"),
     ("unclassified_error", "FileNotFoundError: [Errno 2] No such file or directory: '/root/.triton/cache/x/model.json'"),
     ("unclassified_error", "KeyError: 'layers.0.mlp.experts.w13_weight'"),
@@ -237,6 +237,7 @@ def test_a_harmless_line_is_no_failure(line: str) -> None:
 NEVER_ALONE = {
     "(-7)",
     "-9",
+    "9/KILL",
     "135",
     "137",
     "802",

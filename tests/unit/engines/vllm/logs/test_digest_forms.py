@@ -74,8 +74,16 @@ def _coloured(line: str) -> str:
     )
 
 
+def _escapeless(line: str, escape: str = "") -> str:
+    return _coloured(line).replace("\x1b", escape)
+
+
 FORMS: dict[str, Callable[[str], str]] = {
     "ansi": _coloured,
+    "ansi, its escapes lost in quoting": _escapeless,
+    "ansi, its escapes written out": lambda line: _escapeless(line, "#033"),
+    "bars of an exception group": lambda line: f"  | {line}",
+    "loki json": lambda line: json.dumps({"line": line, "timestamp": "2026-11-20T08:00:00Z"}),
     "cri": lambda line: f"2026-11-20T08:00:00.000000001Z stdout F {line}",
     "kubectl --timestamps": lambda line: f"2026-11-20T08:00:00.1Z {line}",
     "kubectl --prefix": lambda line: f"[pod/vllm-0/vllm] {line}",
@@ -133,6 +141,41 @@ def test_ray_and_old_worker_prefixes_are_undone() -> None:
     found = digest(lines, source="x")
     assert kinds(found) == {"no_cache_blocks"}
     assert found.settings["available_kv_cache_memory_gib"].value == 3.5
+
+
+DIED_AT_WORK = [
+    "INFO:     Application startup complete.",
+    'INFO:     10.0.0.4:11149 - "POST /v1/chat/completions HTTP/1.1" 200 OK',
+    stats("08:10:00", waiting=3),
+    "(EngineCore_DP0 pid=9) ERROR 11-20 08:11:00 [core.py:398] EngineCore encountered a fatal error.",
+    '(EngineCore_DP0 pid=9) ERROR 11-20 08:11:00 [core.py:398]   File "gpu_model_runner.py", line 1, in execute_model',
+    "(EngineCore_DP0 pid=9) ERROR 11-20 08:11:00 [core.py:398] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.20 GiB.",
+]
+
+
+@pytest.mark.parametrize("between", [" ", ""])
+def test_records_whose_line_ends_were_lost_are_read_one_by_one(between: str) -> None:
+    found = digest([between.join(DIED_AT_WORK[1:])], source="x")
+    assert kinds(found) == kinds(digest(DIED_AT_WORK[1:], source="x")) == {"engine_dead", "gpu_oom_serving"}
+    assert [(line.running, line.waiting) for line in found.stats] == [(5, 3)]
+
+
+def test_a_prompt_that_quotes_a_log_is_no_log() -> None:
+    quoted = " ".join(DIED_AT_WORK[2:])
+    asked = f"INFO 11-20 08:10:00 [logger.py:39] Received request chatcmpl-1: prompt: 'why: {quoted}', params: SamplingParams(n=1)"
+    assert kinds(digest([*START, *READY, asked], source="x")) == {"ready"}
+
+
+def test_records_inside_a_json_record_stay_its_own() -> None:
+    record = {"log": "\n".join(DIED_AT_WORK[2:])}
+    assert kinds(digest([json.dumps(record)], source="x")) == {"engine_dead", "gpu_oom_serving"}
+
+
+def test_what_was_indented_when_it_was_pasted_is_read() -> None:
+    late = "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2) ran for 600059 milliseconds before timing out."
+    assert kinds(digest([f"      [rank0]:[E ProcessGroupNCCL.cpp:563] {late}"], source="x")) == {"collective_timeout"}
+    assert kinds(digest([f"   (VllmWorker rank=1 pid=7) {late}"], source="x")) == {"collective_timeout"}
+    assert kinds(digest([f"        f'{late}'"], source="x")) == set()
 
 
 @given(st.binary(max_size=3000))

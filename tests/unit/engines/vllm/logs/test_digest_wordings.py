@@ -46,6 +46,20 @@ WORDINGS = [
     ("unclassified_error", "KeyError: 'layers.0.quantization_scale'"),
     ("invalid_config", "ValueError: torch.float16 is not a dtype that this model supports: dtype auto"),
     ("invalid_config", "RuntimeError: tensor_parallel_size does not fit"),
+    ("host_oom", "Loading checkpoint shards:  75%|#######5  | 3/4 [00:08<00:02,  2.83s/it]Killed"),
+    ("host_oom", "  Warning   Evicted   pod/vllm-0   The node was low on resource: memory. Container vllm was using 5053216Ki"),
+    ("host_oom", "4m7s   Warning   Evicted   pod/vllm-0   The node had condition: [MemoryPressure]."),
+    ("host_oom", "May 15 23:09:30 node-1 systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL"),
+    ("gpu_oom", "(CUDA OOM, 594 MiB)"),
+    ("gpu_oom", "RuntimeError: NPU out of memory. Tried to allocate 2.34 GiB (NPU 1; 60.97 GiB total capacity)"),
+    ("states_exceeded", "the default exceeds available Mamba cache blocks (95)... CUDA graph capture cannot proceed"),
+    ("gpu_fault", "    HW Thermal Slowdown                  : Active"),
+    ("gpu_fault", "Clocks Event Reasons: HW Slowdown: Active (GPU 3)"),
+    ("collective_timeout", "transport/net_ib.cc:295 NET/IB : Got completion from peer 10.0.0.7<5570> with status=12 opcode=0 len=0"),
+    (
+        "broken_install",
+        'Error response from daemon: OCI runtime create failed: unable to start container process: exec: "vllm": executable file not found in $PATH',
+    ),
     ("invalid_config", "AssertionError: DP adjusted local rank 1 is out of bounds."),
 ]
 
@@ -63,6 +77,12 @@ HARMLESS = [
     "WARNING 01-02 03:04:05 [x.py:1] the cache is not used: [Errno 30] Read-only file system: '/root/.cache'",
     "Failed: Cuda error /workspace/csrc/custom_all_reduce.cuh:368 'invalid argument'",
     "INFO 01-02 03:04:05 [x.py:1] [gloo/transport] connected to 2 peers",
+    "Loading checkpoint shards: 100%|##########| 4/4 [00:08<00:00,  2.83s/it]",
+    "  Warning   Evicted   pod/vllm-0   The node was low on resource: ephemeral-storage. Threshold quantity: 638834513199",
+    "    HW Thermal Slowdown                  : Not Active",
+    "    SW Power Cap                         : Active",
+    "node-1:27:106 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
+    "Capping cudagraph capture sizes from max 512 to 352 to fit Mamba cache blocks (361 blocks available).",
 ]
 
 
@@ -75,3 +95,19 @@ def test_what_nccl_was_told_explains_that_it_failed() -> None:
     told = "node-1:27:106 [0] w.cc:1 NCCL WARN Cuda failure 'no kernel image is available for execution on the device'"
     failed = "RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)"
     assert [event.kind for event in digest([told, failed], source="test").events] == ["broken_install"]
+
+
+def test_the_port_is_bound_after_the_startup_is_said_to_be_complete() -> None:
+    ready = "INFO:     Application startup complete."
+    taken = "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use"
+    ended = ["INFO:     Waiting for application shutdown.", "INFO:     Application shutdown complete."]
+    assert {event.kind for event in digest([ready, taken, *ended], source="x").events} == {"ready", "port_in_use"}
+    other = "WARNING 01-02 03:04:05 [x.py:1] [Errno 98] Address already in use: the exporter takes another port"
+    assert {event.kind for event in digest([ready, other], source="x").events} == {"ready"}
+
+
+def test_a_service_that_would_not_stop_was_not_killed_for_memory() -> None:
+    killed = "vllm.service: Main process exited, code=killed, status=9/KILL"
+    late = "vllm.service: State 'stop-sigterm' timed out. Killing."
+    by_whom = "vllm.service: Killing process 4242 (vllm) with signal SIGKILL."
+    assert {event.kind for event in digest([late, by_whom, killed], source="x").events} == {"shutdown"}
