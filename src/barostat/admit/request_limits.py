@@ -16,10 +16,10 @@ def refused_at_sight(request: AskedRequest, rules: Rules, longest_tokens: int | 
         return Refused(400, "too-many-sequences", f"{request.sequences} sequences are asked for at once; at most {rules.max_sequences} are")
     if request.output_limit is None:
         if rules.refuse_no_output:
-            return Refused(400, "no-output-limit", "state max_tokens: a request without an output limit is not served here")
+            return Refused(400, "no-output-limit", "a request that states no output limit is not served here")
     elif rules.refuse_above_output and rules.max_output_tokens is not None and request.output_limit > rules.max_output_tokens:
         return Refused(
-            400, "output-too-long", f"max_tokens is {request.output_limit}; at most {rules.max_output_tokens} are served in one answer"
+            400, "output-too-long", f"{request.output_limit} tokens of output are asked for; at most {rules.max_output_tokens} are served"
         )
     each = request.tokens_of_each
     limit = rules.max_input_tokens

@@ -16,7 +16,7 @@ from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refu
 from barostat.admit.gate import Ended
 from barostat.gateway.messages.answer_so_far import AnswerSoFar
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.refusal_bodies import answer, plain_answer
+from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.response_framing import CHUNKS, Framing
 from barostat.gateway.messages.routes import GENERATING, READ, Malformed, Route, Shape, route_of, shape_of
@@ -126,7 +126,8 @@ class Exchange:
             self.gateway.desk.count(self)
         else:
             self.reservation = 0  # what waited and is refused has nothing to return
-            self._refuse(decision.status, decision.reason, decision.sentence, retry_after_s=decision.retry_after_s)
+            words, named = in_words(decision, self.shape)
+            self._refuse(decision.status, decision.reason, words, parameter=named, retry_after_s=decision.retry_after_s)
 
     def forward(self, decision: Admitted) -> None:
         """It goes to the engine that was decided on, capped where that is the policy."""

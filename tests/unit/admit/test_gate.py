@@ -67,6 +67,37 @@ def test_who_waits_past_the_deadline_is_refused_and_has_nothing_to_return() -> N
     assert gate.next_due_at(tried.ledger, tried.at) is None
 
 
+def test_who_waits_for_an_engine_that_does_not_come_back_is_told_so() -> None:
+    tried = Gate()
+    gate.draining(tried.ledger, "r0", True)
+    waiting = tried.queue(100, 100)
+    tried.at = waiting.deadline_at
+    (refused,) = tried.due()
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.reason, refused.retry_after_s, refused.reservation) == (503, "no-replica", 1.0, waiting.reservation)
+    assert not tried.end(waiting.reservation)
+
+
+def test_who_may_only_go_to_engines_out_of_rotation_holds_nobody_up() -> None:
+    tried = Gate(kv_tokens=1000, replicas=2)
+    only_r0, only_r1 = ("r1",), ("r0",)
+    tried.admit(500, 400, not_on=only_r0)
+    waiting = tried.queue(500, 400, not_on=only_r0)
+    tried.admit(500, 400, not_on=only_r1)  # not behind what waits for another engine
+    behind = tried.queue(500, 400, not_on=only_r1)
+    assert tried.due() == []
+    gate.draining(tried.ledger, "r0", True)
+    tried.end(3)
+    refused, admitted = tried.due()
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.reason, refused.reservation) == (503, "no-replica", waiting.reservation)
+    assert isinstance(admitted, Admitted)
+    assert (admitted.reservation, admitted.replica) == (behind.reservation, "r1")
+    at_once = tried.ask(500, 400, not_on=only_r0)
+    assert isinstance(at_once, Refused)
+    assert at_once.reason == "no-replica"
+
+
 def test_what_would_miss_its_deadline_is_refused_at_once_and_told_when_to_come_back() -> None:
     tried = Gate(kv_tokens=1000).taught(tokens=100, answers=50, for_s=8.0)
     running = [tried.admit() for _ in range(4)]

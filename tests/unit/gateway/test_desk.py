@@ -56,6 +56,12 @@ def test_an_absent_output_limit_is_refused_where_the_policy_says_so() -> None:
     for request in (chat(), chat(max_tokens=101), chat(max_completion_tokens=101)):
         client.sends(request)
     assert client.heard.count(b"HTTP/1.1 400 ") == 3
+    for named in (b"max_tokens", b"max_completion_tokens"):  # as the route has it, where the clients look for it
+        assert b'(%b).","type":"invalid_request_error","param":"%b"' % (named, named) in client.heard
+    client.sends(post("/v1/responses", {"input": "x"}))
+    assert client.heard.endswith(
+        b'(max_output_tokens).","type":"invalid_request_error","param":"max_output_tokens","code":"no-output-limit"}}'
+    )
     assert not world.engines
     client.sends(chat(max_tokens=100))
     assert len(world.engines) == 1
@@ -236,7 +242,7 @@ def test_unlisted_tenants_and_their_concurrency() -> None:
     world = World("tenants: [{name: red, maxConcurrency: 1}]", keys={"k": "red", "j": "blue"})
     blue = world.client()
     blue.sends(chat("x", "Authorization: Bearer j", max_tokens=5))
-    assert blue.heard.startswith(b"HTTP/1.1 429 ")
+    assert blue.heard.startswith(b"HTTP/1.1 403 ")
     first, second = world.client(), world.client()
     first.sends(chat("x", "Authorization: Bearer k", max_tokens=5))
     second.sends(chat("x", "Authorization: Bearer k", max_tokens=5))

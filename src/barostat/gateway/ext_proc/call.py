@@ -21,7 +21,7 @@ from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refu
 from barostat.admit.gate import Ended
 from barostat.gateway.ext_proc import messages
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.refusal_bodies import answer
+from barostat.gateway.messages.refusal_bodies import answer, in_words
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.routes import GENERATING, READ, Malformed, Route, Shape, route_of, shape_of
 from barostat.gateway.messages.tenants import bearer
@@ -211,7 +211,8 @@ class Call:
     def _followed(self, decision: Admitted | Refused) -> Sequence[ProcessingResponse]:
         if isinstance(decision, Refused):
             self.reservation = 0  # what waited and is refused has nothing to return
-            return self._refuse(decision.status, decision.reason, decision.sentence, retry_after_s=decision.retry_after_s)
+            words, named = in_words(decision, self.shape)
+            return self._refuse(decision.status, decision.reason, words, parameter=named, retry_after_s=decision.retry_after_s)
         self.reservation = decision.reservation
         shape = self.shape
         assert shape is not None

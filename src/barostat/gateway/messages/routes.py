@@ -54,8 +54,8 @@ class Shape:
     """What a request asks for. `media`: parts whose tokens their bytes say nothing of. `text_bytes`: of the body without those.
 
     `plain`: known to be ASCII without an escaped character. `opening`: equal for requests that begin alike. `tools`: it brings tools, whose
-    descriptions the template repeats. `prompt_ids`: tokens of prompts that come as ids. `longest`: the longest of several prompts, in
-    bytes or ids. `estimate`, `bound`: of its input tokens, once they were asked for.
+    descriptions the template repeats. `limit_named`: the parameter that states the output limit. `prompt_ids`: tokens of prompts that come
+    as ids. `longest`: the longest of several prompts, in bytes or ids. `estimate`, `bound`: of its input tokens, once they were asked for.
     """
 
     route: Route
@@ -70,6 +70,7 @@ class Shape:
     stream: bool = False
     priority: int = 0
     model: str = ""
+    limit_named: str = ""
     prompt_ids: int = 0
     longest: int = 0
     plain: bool = False
@@ -134,6 +135,7 @@ def _output(shape: Shape, document: dict[str, Any]) -> Malformed | None:
             value = whole(value)
             if value is None or value < 0:
                 return Malformed(f"{name} must be a positive whole number.", name)
+            shape.limit_named = name
             shape.output_limit = max(1, min(value, _MOST))  # of 0 the engine makes one, to echo the prompt, or nothing at all
             break
     else:
