@@ -46,7 +46,12 @@ def upstream_address(url: str) -> UpstreamAddress:
         (parts.hostname or "").encode("idna")  # as it will be looked up
     except ValueError:
         raise InputError("is no URL of an engine; write it as http://host:8000", url) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+    if parts.username or parts.password:
+        raise InputError(
+            "an engine's key does not belong in its URL: say --engine-key-file FILE",
+            parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(),
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise InputError("is no URL of an engine; write it as http://host:8000", url)
     secure = parts.scheme == "https"
     port = port or (443 if secure else 80)

@@ -33,9 +33,9 @@ from barostat.gateway.replica import Replica
 from barostat.gateway.settings import GatewaySettings
 from barostat.gateway.state import Gateway
 from barostat.gateway.time_limits import TICK_S, Rounds
-from barostat.gateway.tls_chain import TlsChain
+from barostat.gateway.tls_chain import chain_of, trusting
 from barostat.gateway.watching.health import Health
-from barostat.io.input_files.secret_file import secret_in
+from barostat.io.input_files.secret_file import is_open_to_all, secret_in
 
 if TYPE_CHECKING:
     from barostat.gateway.ext_proc.server import ExternalProcessor
@@ -81,9 +81,12 @@ class _Serving:
         self._token = secret_in(settings.admin_token_file) if settings.admin_token_file is not None else ""
         self._engine_key = secret_in(settings.engine_key_file) if settings.engine_key_file is not None else ""
         self._log = AccessLog(settings.access_log) if settings.access_log is not None else None
-        self._tls_chain = _tls_chain(settings)
+        self._tls_chain = chain_of(settings)
+        for path in (settings.keys_file, settings.admin_token_file, settings.engine_key_file, settings.tls_key):
+            if path is not None and is_open_to_all(path):
+                print(f"barostat gateway: everybody on this machine can read {path}: chmod 600 {path}", file=sys.stderr, flush=True)
         self._inside = self._tls_chain.context if self._tls_chain is not None else None
-        self._outside = _client_context(settings)
+        self._outside = trusting(settings)
         self._public = _listener(settings.host, settings.port)
         self._admin = _listener(settings.admin_host, settings.admin_port)
         _allow_files(settings.bounds.connections)
@@ -284,20 +287,3 @@ def _listener(host: str, port: int) -> socket.socket:
         raise OutsideError(f"{host}:{port}: {error.strerror}{_TO_DO.get(error.errno or 0, '')}", retryable=False) from None
     listener.setblocking(False)
     return listener
-
-
-def _tls_chain(settings: GatewaySettings) -> TlsChain | None:
-    if settings.tls_cert is None or settings.tls_key is None:
-        if settings.tls_cert is not settings.tls_key:
-            raise InputError("--tls-cert and --tls-key belong together")
-        return None
-    return TlsChain(settings.tls_cert, settings.tls_key)
-
-
-def _client_context(settings: GatewaySettings) -> ssl.SSLContext | None:
-    if not any(address.secure for address in settings.upstreams) and settings.follow is None:
-        return None
-    try:
-        return ssl.create_default_context(cafile=settings.upstream_ca)
-    except (OSError, ssl.SSLError) as error:
-        raise InputError(f"no certificate authority ({error.strerror or error})", str(settings.upstream_ca)) from None

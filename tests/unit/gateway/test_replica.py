@@ -31,6 +31,12 @@ def test_what_is_no_address(url: str) -> None:
         upstream_address(url)
 
 
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    with pytest.raises(InputError, match=r"^http://a:1: an engine's key does not belong in its URL") as told:
+        upstream_address("http://user:secret@a:1")
+    assert "secret" not in str(told.value)
+
+
 def test_the_last_used_connection_is_used_first_and_old_ones_are_closed() -> None:
     world = World()
     clients = [world.client() for _ in range(3)]

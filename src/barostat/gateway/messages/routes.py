@@ -42,6 +42,7 @@ WRITTEN_WHERE_ABSENT: dict[Route, str] = {
 """The parameter that is written where none is stated: of chat's two the one that every engine knows."""
 _COMPLETIONS_DEFAULT_TOKENS = 16  # OpenAI's, and vLLM's, where a completion states no limit
 _MOST = 1 << 20
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _WRITTEN = re.compile(r"\s*[-+]?[0-9]{1,18}\s*", re.ASCII)
 _WORTH_KEEPING_BYTES = 1024
 _OPENING = 512
@@ -107,8 +108,12 @@ def shape_of(route: Route, body: bytes) -> Shape | Malformed:
         return Malformed(f"The request body has more than {most}.")
     try:
         document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return Malformed("The request body is not valid JSON.")
+    except orjson.JSONDecodeError as error:
+        if body[:2] == _GZIP or body[:4] == _ZSTD:
+            return Malformed("The request body is compressed: send it as it is, without a Content-Encoding.")
+        return Malformed(
+            f"The request body is not valid JSON: {error}." if body else "The request has no body; a JSON object was expected."
+        )
     if type(document) is not dict:
         return Malformed("The request body must be a JSON object.")
     shape = Shape(route, len(body), stream=document.get("stream") is True)
