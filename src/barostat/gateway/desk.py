@@ -127,9 +127,10 @@ class Desk:
             if decision.reservation:
                 self.running[decision.reservation] = exchange
             if self.shadow and decision.capped:
+                self.metrics.count("shadow_output_caps_total")
                 return decision._replace(output_cap=None, capped=False)
         elif type(decision) is Refused and self.shadow:
-            return self._in_shadow(exchange, decision.reason, 0)
+            return self._in_shadow(request, decision.reason, 0)
         return decision
 
     def longest_taken(self, shape: Shape) -> int | None:

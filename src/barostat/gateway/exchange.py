@@ -57,6 +57,7 @@ class Exchange:
     heard_at = 0.0
     ends_at = 0.0
     status = 0
+    reason = ""
     framing: Framing | None = None
     stream = False
     answer: AnswerSoFar | None = None
@@ -135,6 +136,7 @@ class Exchange:
         if decision.capped and decision.output_cap is not None and shape is not None and shape.route in GENERATING:
             self.body = capped(shape.route, self.body, decision.output_cap)
             self.added = b"x-barostat-output-cap: %d\r\n" % decision.output_cap
+            self.gateway.metrics.count("output_caps_total")
         self._carry(self.gateway.desk.replicas[decision.replica])
 
     def follow_if_here(self, decision: Admitted | Refused) -> None:
@@ -367,6 +369,7 @@ class Exchange:
         retry_after_s: float | None = None,
         ended: Ended = "unsent",
     ) -> None:
+        self.reason = reason
         self.gateway.metrics.refused(reason, self.route)
         close = not self.head.persistent or self.gateway.draining
         wanted = self.head.method != b"HEAD"

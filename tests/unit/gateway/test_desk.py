@@ -41,6 +41,7 @@ def test_a_larger_output_limit_is_capped_and_told() -> None:
     assert heard == request.partition(b"\r\n\r\n")[2].replace(b"500", b"100")
     world.engine().says(ANSWER)
     assert b"\r\nx-barostat-output-cap: 100\r\n" in client.heard
+    assert b"output_caps_total 1" in world.metrics.page({}, {})
     assert client.heard.replace(b"x-barostat-output-cap: 100\r\n", b"") == ANSWER
 
 
@@ -188,6 +189,7 @@ def test_in_shadow_nothing_is_refused_queued_or_changed() -> None:
         assert Heard(capping.engine().heard).requests[0][3] == request.partition(b"\r\n\r\n")[2]
         capping.engine().says(ANSWER)
         assert asks.heard == ANSWER
+        assert b"shadow_output_caps_total 1" in capping.metrics.page({}, {})
     crowd = World(pool_tokens=2000, shadow=True)
     clients = [crowd.client() for _ in range(50)]
     for one in clients:

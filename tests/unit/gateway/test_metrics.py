@@ -17,6 +17,7 @@ from barostat.gateway.ext_proc.call import Call
 from barostat.gateway.ext_proc.server import ExternalProcessor
 from barostat.gateway.gauges import gauges
 from barostat.gateway.messages.usage import NOT_SAID
+from barostat.platform.access_line import access
 
 ANSWER = ok(b'{"usage":{"prompt_tokens":9,"completion_tokens":4}}')
 
@@ -66,7 +67,10 @@ def test_a_line_per_request_without_its_text(tmp_path: Path) -> None:
     world.passes(0.2)
     text = (tmp_path / "log").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
-    assert [line["status"] for line in lines] == [200, 400]
+    assert [(line["status"], line["reason"]) for line in lines] == [(200, ""), (400, "bad-request")]
+    read = access(text.splitlines()[0])  # by our own reader of access logs
+    assert read is not None
+    assert (read.at, read.status, read.route, read.duration_s) == (lines[0]["at"], 200, "/v1/chat/completions", lines[0]["durationSeconds"])
     assert lines[0]["inputTokens"] == 9
     assert lines[0]["replica"] == "engine-0:8000"
     assert "secret" not in text

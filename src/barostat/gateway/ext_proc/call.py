@@ -49,6 +49,7 @@ class Call:
         self.reservation = 0
         self.shared_number = 0
         self.not_on: tuple[str, ...] = ()
+        self.reason = ""
         self.asked_at = 0.0
         self.produced = 0
         self.status = 0
@@ -220,6 +221,7 @@ class Call:
         extra: list[tuple[str, bytes]] = []
         if decision.capped and decision.output_cap is not None and shape.route in GENERATING:
             body = capped(shape.route, self.body, decision.output_cap)
+            self.gateway.metrics.count("output_caps_total")
             extra.append(("x-barostat-output-cap", b"%d" % decision.output_cap))
         self.forwarded_at = self.gateway.desk.clock()
         return self._to_engine(decision.replica, body, extra)
@@ -256,7 +258,7 @@ class Call:
         self, status: int, reason: str, message: str, *, parameter: str | None = None, retry_after_s: float | None = None
     ) -> Sequence[ProcessingResponse]:
         self.gateway.metrics.refused(reason, self.route)
-        self.status = status
+        self.status, self.reason = status, reason
         self._answered = True
         whole = answer(status, reason, message, route=self.route, parameter=parameter, retry_after_s=retry_after_s)
         return (messages.at_once(status, whole),)
