@@ -5,7 +5,7 @@ The ledger belongs to this desk. Every reservation number that is given out come
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from barostat.admit.request_limits import output_in_force, refused_at_sight
 from barostat.admit.rules import Rules, rules_of
 from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
 from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
+from barostat.gateway.messages.served import Served, elsewhere
 from barostat.gateway.messages.token_bound import TokenCounts
 from barostat.gateway.messages.usage import Usage
 from barostat.gateway.metrics import Metrics
@@ -38,7 +39,7 @@ _HEARD_AT_ONCE = 256
 class Desk:
     """The ledger, who waits on it (`waiting`) and who was admitted (`running`). `rules`: of the limits in force.
 
-    `soon`: does something when what is being done now is done.
+    `soon`: does something when what is being done now is done. `told`: hears how an engine stood before, when it stands differently.
     """
 
     def __init__(
@@ -63,6 +64,8 @@ class Desk:
         self.running: dict[int, Exchange] = {}
         self._to_hear: Iterator[Exchange] = iter(())
         self.pools: dict[str, Pool] = {}
+        self._elsewhere: Mapping[str, tuple[str, ...]] = {}
+        self.told: Callable[[Replica, Standing], None] | None = None
         self.adopt(limits)
 
     def adopt(self, limits: ServingLimits) -> None:
@@ -112,16 +115,16 @@ class Desk:
             sequences=shape.sequences,
             priority=shape.priority,
             prefix_key=shape.opening,
-            not_on=exchange.not_on,
+            not_on=(*exchange.not_on, *self.not_serving(shape)) if self._elsewhere else exchange.not_on,
         )
         exchange.asked_at = request.at
         if self.pools:
             decision, _ = gate.decide(request, self.ledger, self.rules, now)
         else:
-            decision = self._unaccounted(exchange, request)
+            decision = self._unaccounted(request)
         if type(decision) is Queued:
             if self.shadow:
-                return self._in_shadow(exchange, "queued", decision.reservation)
+                return self._in_shadow(request, "queued", decision.reservation)
             self.waiting[decision.reservation] = exchange
         elif type(decision) is Admitted:
             if decision.reservation:
@@ -153,27 +156,27 @@ class Desk:
         """Tokens of one sequence that each engine takes, of those that say it."""
         return [pool.longest_tokens for pool in self.pools.values() if pool.longest_tokens is not None]
 
-    def _in_shadow(self, exchange: Exchange, reason: str, reservation: int) -> Decision:
+    def _in_shadow(self, request: AskedRequest, reason: str, reservation: int) -> Decision:
         """What would have been refused or held back passes, outside the account."""
         self.metrics.would_refuse(reason)
         if reservation:
             gate.returned(self.ledger, reservation, self.clock(), "unsent")
-        return self._passed(exchange)
+        return self._passed(request)
 
-    def _unaccounted(self, exchange: Exchange, request: AskedRequest) -> Decision:
+    def _unaccounted(self, request: AskedRequest) -> Decision:
         """No engine has told the size of its pool: the account cannot be kept, the limits of one request can."""
         at_sight = refused_at_sight(request, self.rules, None)
         if at_sight is not None:
             return at_sight
         if not self.shadow and not self.opens("kvTokenBudget"):
             return Refused(503, "no-replica", "no engine has told the size of its KV pool yet", 1.0)
-        passed = self._passed(exchange)
+        passed = self._passed(request)
         self.metrics.count("unaccounted_total")
         cap, capped, _ = output_in_force(request, self.rules, None)
         return passed._replace(output_cap=cap, capped=capped) if isinstance(passed, Admitted) and not self.shadow else passed
 
-    def _passed(self, exchange: Exchange) -> Decision:
-        replica = self.any_replica(exchange.not_on)
+    def _passed(self, request: AskedRequest) -> Decision:
+        replica = self.any_replica(request.not_on)
         if replica is None:
             return Refused(503, "no-replica", "no engine can be reached", 1.0)
         return Admitted(0, replica.name, None, False)
@@ -240,6 +243,16 @@ class Desk:
                 best = replica
         return best
 
+    def not_serving(self, shape: Shape) -> tuple[str, ...]:
+        """The replicas that say what they serve, and not its model, while another does."""
+        return self._elsewhere.get(shape.model, ())
+
+    def serves(self, replica: Replica, served: Served) -> None:
+        """An engine has told which models it serves."""
+        if served != replica.served:
+            replica.served = served
+            self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
+
     def unreachable(self, replica: Replica) -> None:
         """It took no connection: out of rotation until it answers again."""
         self.stands(replica, "unreachable")
@@ -248,10 +261,12 @@ class Desk:
         """How the replica is, from now on."""
         if standing == replica.standing or replica.standing == "leaving":
             return
-        replica.standing = standing
+        before, replica.standing = replica.standing, standing
         self.metrics.count("replica_changes_total", replica=replica.name, to=standing)
         if replica.name in self.pools:
             gate.draining(self.ledger, replica.name, standing != "up")
+        if self.told is not None:
+            self.told(replica, before)
 
     def joins(self, replica: Replica) -> None:
         """An engine more: in rotation once it has answered."""
@@ -268,6 +283,7 @@ class Desk:
         if self.pools.pop(replica.name, None) is not None:
             gate.gone(self.ledger, replica.name, self.clock())
             self.longest_input = self._find_longest_input()
+        self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
         replica.close()
 
     def has_pool(self, replica: Replica, pool: Pool) -> None:

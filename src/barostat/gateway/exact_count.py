@@ -77,7 +77,7 @@ class ExactCount:
 
     async def _prompts(self, exchange: Exchange, shape: Shape) -> tuple[list[int], bool] | None:
         """Tokens of each prompt, and whether all were counted: of several, what is short enough by its bytes is not. None for not known."""
-        replica = self._desk.any_replica(())
+        replica = self._desk.any_replica(self._desk.not_serving(shape))
         questions = questions_of(shape, exchange.body)
         if questions is None or (questions.asked and replica is None):
             return None

@@ -190,7 +190,9 @@ class Exchange:
         self._leave_replica()
         self.gateway.desk.unreachable(replica)
         tried = (*self.not_on, replica.name)
-        self.not_on = tried if self.gateway.desk.replicas.keys() - set(tried) else ()  # of the only one it waits until it is back
+        desk = self.gateway.desk
+        others = desk.replicas.keys() - set(tried) - set(desk.not_serving(self.shape) if self.shape is not None else ())
+        self.not_on = tried if others else ()  # of the only one it waits until it is back
         self._return("unsent")
         if self.tries >= _TRIES:
             self._refuse(503, "no-replica", "No engine can be reached.", retry_after_s=1.0)

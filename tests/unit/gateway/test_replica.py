@@ -15,7 +15,7 @@ from barostat.gateway.replica import upstream_address
         ("http://a:8000", "a:8000", b"a:8000", False, b""),
         ("a:8000", "a:8000", b"a:8000", False, b""),
         ("https://a.b/base/", "a.b:443", b"a.b", True, b"/base"),
-        ("http://[::1]:9", "::1:9", b"[::1]:9", False, b""),
+        ("http://[::1]:9", "[::1]:9", b"[::1]:9", False, b""),
     ],
 )
 def test_addresses(url: str, name: str, authority: bytes, secure: bool, path: bytes) -> None:
