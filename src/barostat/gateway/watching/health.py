@@ -141,7 +141,8 @@ def _why(replica: Replica, standing: Standing, asked: Question, health: Answer, 
     if health is None:
         return replica.why if asked.refused else asked.broke or f"{path}/health has not answered within {WITHIN_S:g} s"
     if standing != "up":
-        return f"{path}/health answered {health[0]}"
+        hint = f"; is {path} a part of its URL?" if path and health[0] == 404 else ""
+        return f"{path}/health answered {health[0]}{hint}"
     if metrics is None or metrics[0] != 200:
         return f"{path}/metrics {'did not answer' if metrics is None else f'answered {metrics[0]}'}"
     return "" if has_pool else f"{path}/metrics shows no pool of a vLLM"

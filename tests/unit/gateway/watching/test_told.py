@@ -110,7 +110,12 @@ async def _one(answer: bytes, secure: ssl.SSLContext | None = None) -> Replica:
 @pytest.mark.parametrize(
     ("answer", "tls", "standing", "why"),
     [
-        (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", False, "unhealthy", "/base/health answered 404"),
+        (
+            b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
+            False,
+            "unhealthy",
+            "/base/health answered 404; is /base a part",
+        ),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", False, "up", "/base/metrics shows no pool of a vLLM"),
         (b"", False, "unreachable", "it closed the connection without an answer"),
         (b"220 mail ESMTP\r\n", False, "unreachable", "what it answers is no HTTP (bad-answer)"),
