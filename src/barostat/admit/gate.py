@@ -224,5 +224,7 @@ def _never_fits(one: Reservation, ledger: Ledger, rules: Rules) -> Refused | Non
     if one.prompt_tokens < largest:
         return None
     if one.request.counted_as == "exact":
-        return Refused(413, "never-fits", f"the input holds {one.prompt_tokens} tokens of KV cache; an engine has {largest}")
+        return Refused(
+            413, "never-fits", f"the input holds {one.prompt_tokens} tokens of KV cache; at most {largest} may be held at an engine"
+        )
     return None

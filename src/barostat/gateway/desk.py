@@ -247,6 +247,10 @@ class Desk:
         """The replicas that say what they serve, and not its model, while another does."""
         return self._elsewhere.get(shape.model, ())
 
+    def has_others(self, tried: Sequence[str], shape: Shape | None) -> bool:
+        """It may go to a replica that is not among those tried."""
+        return bool(self.replicas.keys() - set(tried) - set(self.not_serving(shape) if shape is not None else ()))
+
     def serves(self, replica: Replica, served: Served) -> None:
         """An engine has told which models it serves."""
         if served != replica.served:

@@ -78,8 +78,7 @@ class Exchange:
         gateway, head = self.gateway, self.head
         self.route = route = route_of(head.target)
         if route == "other" and (own := gateway.own_page(head.method, head.target)) is not None:
-            status, text = own
-            self._answer_self(status, plain_answer(status, text, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"))
+            self._answer_self(own[0], plain_answer(*own, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"))
             return
         if gateway.keys is not None and head.method != b"OPTIONS":  # what a browser asks before it sends a key: it goes on without one
             tenant = gateway.keys.tenant_of(head.x_api_key or bearer(head.authorization))
@@ -127,8 +126,7 @@ class Exchange:
             self.gateway.desk.count(self)
         else:
             self.reservation = 0  # what waited and is refused has nothing to return
-            words, named = in_words(decision, self.shape)
-            self._refuse(decision.status, decision.reason, words, parameter=named, retry_after_s=decision.retry_after_s)
+            self._refuse(decision.status, decision.reason, *in_words(decision, self.shape), retry_after_s=decision.retry_after_s)
 
     def forward(self, decision: Admitted) -> None:
         """It goes to the engine that was decided on, capped where that is the policy."""
@@ -190,9 +188,7 @@ class Exchange:
         self._leave_replica()
         self.gateway.desk.unreachable(replica)
         tried = (*self.not_on, replica.name)
-        desk = self.gateway.desk
-        others = desk.replicas.keys() - set(tried) - set(desk.not_serving(self.shape) if self.shape is not None else ())
-        self.not_on = tried if others else ()  # of the only one it waits until it is back
+        self.not_on = tried if self.gateway.desk.has_others(tried, self.shape) else ()  # of the only one it waits until it is back
         self._return("unsent")
         if self.tries >= _TRIES:
             self._refuse(503, "no-replica", "No engine can be reached.", retry_after_s=1.0)
@@ -366,15 +362,14 @@ class Exchange:
         status: int,
         reason: str,
         message: str,
-        *,
         parameter: str | None = None,
+        *,
         retry_after_s: float | None = None,
         ended: Ended = "unsent",
     ) -> None:
         self.reason = reason
         self.gateway.metrics.refused(reason, self.route)
-        close = not self.head.persistent or self.gateway.draining
-        wanted = self.head.method != b"HEAD"
+        close, wanted = not self.head.persistent or self.gateway.draining, self.head.method != b"HEAD"
         text = answer(
             status, reason, message, route=self.route, parameter=parameter, retry_after_s=retry_after_s, close=close, body_wanted=wanted
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 
@@ -75,4 +76,5 @@ class Told:
 
 
 def _say(line: str) -> None:
-    print(f"barostat gateway: {line}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # nobody reads it any more: no reason to leave a request
+        print(f"barostat gateway: {line}", file=sys.stderr, flush=True)

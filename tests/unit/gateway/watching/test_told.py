@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
 import ssl
+import sys
 
 import pytest
-from tests.support.gateway_wire import World
+from tests.support.gateway_wire import World, chat, ok
 
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.messages.served import Served
@@ -36,6 +38,21 @@ def test_each_engine_in_a_line_and_its_changes(capsys: pytest.CaptureFixture[str
         "0:8000: unreachable (Connection refused): nothing is sent there until that has changed",
         f"0:8000: up, {unknown}: what it holds cannot be accounted for",
     ]
+
+
+def test_who_does_not_listen_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    world = World(replicas=2)
+    Told(world.desk).all()
+    world.down.add("engine-0:8000")
+    client = world.client()
+    client.sends(chat(max_tokens=5))
+    world.engine().says(ok(b"{}"))
+    assert client.heard == ok(b"{}")
 
 
 def test_limits_for_other_engines_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
