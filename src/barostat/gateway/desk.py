@@ -16,7 +16,7 @@ from barostat.admit.decision import Admitted, Decision, Queued, Refused
 from barostat.admit.gate import Ended
 from barostat.admit.ledger import Ledger
 from barostat.admit.replica_news import Observation, Pool
-from barostat.admit.request_limits import output_in_force, refused_at_sight
+from barostat.admit.request_limits import output_in_force, refused_at_sight, room_for_the_cap
 from barostat.admit.rules import Rules, rules_of
 from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
 from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
@@ -73,7 +73,7 @@ class Desk:
         self.limits = limits
         self.rules: Rules = rules_of(limits)
         gate.adopted(self.ledger, self.rules, self.clock())
-        self.longest_input = self._find_longest_input()
+        self._find_longest_input()
         self._policies = {**_POLICIES, **{name.rpartition(".")[2]: policy for name, policy in limits.spec.edge.failure_policy.items()}}
 
     def opens(self, limit: str) -> bool:
@@ -91,7 +91,8 @@ class Desk:
         else:
             bound = shape.bound = self.counts.bound(shape)
             tokens = shape.estimate = min(bound, self.counts.estimate(shape))
-            limit, each = self.longest_input, self.counts.each(shape, bound)
+            limit = self.longest_capped if shape.output_limit is None and shape.route in GENERATING else self.longest_input
+            each = self.counts.each(shape, bound)
             if limit is not None and each > limit and is_plain(exchange.body):
                 shape.plain = True
                 bound = shape.bound = self.counts.bound(shape)
@@ -143,14 +144,15 @@ class Desk:
             return None
         return min(taken) - (max(1, shape.least_output_tokens) if shape.route in GENERATING else 0)
 
-    def _find_longest_input(self) -> int | None:
-        """Tokens of the longest input that could be allowed: the limit, or what the engines take."""
+    def _find_longest_input(self) -> None:
+        """Tokens of the longest input that could be allowed: the limit, or what the engines take; and (`longest_capped`) without an output
+        limit, with room for the one that is written."""
         limit = self.rules.max_input_tokens
         taken = self._lengths_taken()
         longest = max(taken) - 1 if len(taken) == len(self.pools) and taken else None
-        if limit is None or longest is None:
-            return longest if limit is None else limit
-        return min(limit, longest)
+        self.longest_input: int | None = min((one for one in (limit, longest) if one is not None), default=None)
+        room = room_for_the_cap(self.rules, min((*taken, self.rules.max_model_len or taken[0]))) if taken else None
+        self.longest_capped: int | None = min((one for one in (self.longest_input, room) if one is not None), default=None)
 
     def _lengths_taken(self) -> list[int]:
         """Tokens of one sequence that each engine takes, of those that say it."""
@@ -286,7 +288,7 @@ class Desk:
         self.replicas.pop(replica.name, None)
         if self.pools.pop(replica.name, None) is not None:
             gate.gone(self.ledger, replica.name, self.clock())
-            self.longest_input = self._find_longest_input()
+            self._find_longest_input()
         self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
         replica.close()
 
@@ -297,7 +299,7 @@ class Desk:
         if self.pools.get(replica.name) != pool:
             self.pools[replica.name] = pool
             gate.joined(self.ledger, replica.name, pool, self.clock())
-            self.longest_input = self._find_longest_input()
+            self._find_longest_input()
 
     def observed(self, replica: Replica, seen: Observation) -> None:
         """An engine has told how full it is."""

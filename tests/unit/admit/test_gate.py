@@ -392,3 +392,28 @@ def test_prompts_that_begin_alike_stay_together_until_others_stand_idle_beside_t
     counts = sorted(went.count(name) for name in set(went))
     assert len(counts) == 4
     assert counts[-1] - counts[0] <= 33
+
+
+@pytest.mark.parametrize(
+    ("tokens", "counted_as", "most", "capped"),
+    [
+        (1000, "estimate", 3000, True),
+        (4000, "estimate", 3000, True),
+        (5000, "estimate", 3000, None),  # near what leaves room for 3000 of 8192: to be counted
+        (5193, "bound", 3000, None),
+        (5192, "bound", 3000, True),
+        (5192, "exact", 3000, True),
+        (5193, "exact", 3000, False),  # the engine ends it sooner, and would refuse the number
+        (100, "estimate", 8192, False),  # no answer comes to that
+    ],
+)
+def test_a_cap_is_written_only_where_there_is_room_for_it(tokens: int, counted_as: str, most: int, capped: bool | None) -> None:
+    tried = Gate(Rules(max_output_tokens=most), kv_tokens=100_000)
+    decision = gate.decide(AskedRequest(0.0, tokens, counted_as, None), tried.ledger, tried.rules, 0.0)[0]  # type: ignore[arg-type]
+    if capped is None:
+        assert decision == CountFirst(8192 - most)
+    else:
+        assert isinstance(decision, Admitted)
+        assert (decision.output_cap, decision.capped) == (most, capped)
+    stated = gate.decide(AskedRequest(0.0, tokens, counted_as, 10), tried.ledger, tried.rules, 0.0)[0]  # type: ignore[arg-type]
+    assert isinstance(stated, Admitted)

@@ -51,6 +51,16 @@ def test_an_absent_output_limit_is_written() -> None:
     assert json.loads(Heard(world.engine().heard).requests[0][3])["max_tokens"] == 100
 
 
+def test_a_cap_for_which_there_is_no_room_is_not_written() -> None:
+    world = World("request: {maxOutputTokens: 3000}", longest_tokens=4096)
+    world.client().sends(chat())
+    assert json.loads(Heard(world.engine().heard).requests[0][3])["max_tokens"] == 3000
+    request = chat("1 2 3 4 " * 200)
+    world = World("request: {maxOutputTokens: 5000}", longest_tokens=4096)
+    world.client().sends(request)
+    assert Heard(world.engine().heard).requests[-1][3] == request.partition(b"\r\n\r\n")[2]
+
+
 def test_an_absent_output_limit_is_refused_where_the_policy_says_so() -> None:
     world = World("request: {maxOutputTokens: 100, onMissingOutputLimit: refuse}")
     client = world.client()
