@@ -52,7 +52,7 @@ class CountFirst(NamedTuple):
 class Refused(NamedTuple):
     """Not forwarded. `retry_after_s`: None where the same request will never pass. `reservation`: of one that waited, else 0."""
 
-    status: Literal[400, 413, 429, 503]
+    status: Literal[400, 403, 413, 429, 503]
     reason: Reason
     message: str
     retry_after_s: float | None = None

@@ -24,7 +24,7 @@ from barostat.admit.request_limits import output_in_force, refused_at_sight
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
 from barostat.admit.tenants import TenantLedger
-from barostat.admit.waiting import admitted, enqueue, expired, leave, next_admitted
+from barostat.admit.waiting import admitted, enqueue, expired, held_up, leave, next_admitted
 
 Ended = Literal["stop", "length", "cut", "unsent"]
 """How it ended: by itself, at its output limit, cut (client gone, reset, time-out), or before anything was sent to the replica."""
@@ -40,11 +40,11 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
     if at_sight is not None:
         return at_sight, ledger
     if rules.tenants_closed and request.tenant not in rules.tenants:
-        return Refused(429, "tenant-unknown", "this tenant is not among those that the limits name"), ledger
+        return Refused(403, "tenant-unknown", "this tenant is not among those that the limits name"), ledger
     tenant = ledger.tenant(request.tenant, rules, at)
     one = _reservation(request, tenant, ledger, rules, longest)
     if ledger.replicas:
-        if request.not_on and ledger.replicas.keys() <= set(request.not_on):
+        if request.not_on and (ledger.replicas.keys() <= set(request.not_on) or held_up(one, ledger)):
             return Refused(503, "no-replica", "none of the engines that it may go to is here", 1.0), ledger
         never = _never_fits(one, ledger, rules)
         if never is not None:
@@ -52,10 +52,13 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
     short_s = tenant.wait_for_tokens_s(one.charge, at)
     if short_s > 0:
         limit = tenant.rule.tokens_per_minute
-        return Refused(429, "tenant-tokens-per-minute", f"this tenant's {limit} tokens a minute are spent", short_s), ledger
+        retry_s = tenant.promise_s(one.charge, short_s, at)
+        return Refused(429, "tenant-tokens-per-minute", f"this tenant's {limit} tokens a minute are spent", retry_s), ledger
     decision: Decision | None = None
-    # Behind its own tenant's, but not behind others': what waits was tried with all that came free, and has its claim.
-    if not tenant.waiting and not tenant.at_its_limit:
+    # Behind its own tenant's that may go where it may, but not behind others': what waits was tried with all that came free, and has its
+    # claim.
+    first = tenant.first() if tenant.waiting else None
+    if (first is None or first.request.not_on != request.not_on) and not tenant.at_its_limit:
         decision = admitted(one, ledger, rules, at)
     if decision is None:
         decision = enqueue(one, ledger, rules, at)
@@ -221,5 +224,7 @@ def _never_fits(one: Reservation, ledger: Ledger, rules: Rules) -> Refused | Non
     if one.prompt_tokens < largest:
         return None
     if one.request.counted_as == "exact":
-        return Refused(413, "never-fits", f"the input holds {one.prompt_tokens} tokens of KV cache; an engine has {largest}")
+        return Refused(
+            413, "never-fits", f"the input holds {one.prompt_tokens} tokens of KV cache; at most {largest} may be held at an engine"
+        )
     return None

@@ -13,7 +13,7 @@ Source: Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024 (VT
 
 Tokens per minute are a bucket that fills by a sixtieth each second and holds a quarter of a minute's: in any minute at most 1.25 times the
 limit is admitted (by what was expected; what was expected wrongly is settled when the answer ends), and a request larger than the bucket
-is admitted when the bucket is full.
+is admitted when the bucket is full. Who is refused is told when its tokens will have come in behind those of who was told so before.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from barostat.admit.reservation import Reservation
 from barostat.admit.rules import TenantRule
 
 _BURST_MINUTES = 0.25
+_LONGEST_PROMISE_S = 60.0
 _PRIORITY_S = 1.0
 _PRIORITIES = 10
 
@@ -32,7 +33,8 @@ class TenantLedger:
     """One tenant. Mutable. `counter`: tokens over share. `running` requests are admitted, `waiting` wait, each with their charges."""
 
     __slots__ = (
-        "_bucket", "_bucket_at", "_heap", "counter", "name", "queued_tokens", "rule", "running", "running_tokens", "waiting",
+        "_bucket", "_bucket_at", "_heap", "_promised_at", "counter", "name", "queued_tokens", "rule", "running", "running_tokens",
+        "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, rule: TenantRule, at: float) -> None:
@@ -46,6 +48,7 @@ class TenantLedger:
         self._heap: list[tuple[float, int, Reservation]] = []
         self._bucket = (rule.tokens_per_minute or 0) * _BURST_MINUTES
         self._bucket_at = at
+        self._promised_at = at - _LONGEST_PROMISE_S
 
     def adopt(self, rule: TenantRule) -> None:
         """The tenant's rule is this one from now on."""
@@ -63,6 +66,13 @@ class TenantLedger:
             self._bucket = min(most, self._bucket + (at - self._bucket_at) * limit / 60)
             self._bucket_at = at
         return max(0.0, min(charge, most) - self._bucket) * 60 / limit
+
+    def promise_s(self, charge: float, short_s: float, at: float) -> float:
+        """In how long to come back, for one that is short by `short_s`: behind those that were told so before."""
+        limit = self.rule.tokens_per_minute
+        own_s = min(charge, limit * _BURST_MINUTES) * 60 / limit if limit else 0.0
+        self._promised_at = min(max(self._promised_at + own_s, at + short_s), at + max(short_s, _LONGEST_PROMISE_S))
+        return self._promised_at - at
 
     def spend(self, tokens: float) -> None:
         """So many of the minute's tokens are taken (or given back, below 0)."""

@@ -72,16 +72,26 @@ def _refused(one: Reservation, ledger: Ledger, rules: Rules, at: float, expected
     retry_s = _promise_s(ledger, rules, at, expected_s)
     if tenant.at_its_limit:
         limit = tenant.rule.max_concurrency
-        return Refused(429, "tenant-concurrency", f"{limit} requests of this tenant run, as many as may", retry_s)
+        return Refused(429, "tenant-concurrency", f"as many requests of this tenant run as may: {limit}", retry_s)
     if _is_full(tenant, ledger, rules):
         return Refused(503, "queue-full", f"{ledger.queued} requests wait, as many as may", retry_s)
-    if not any(replica.open for replica in ledger.replicas.values()):
+    if not _has_an_engine(one, ledger):
         return Refused(503, "no-replica", "no engine is in rotation", _RETRY_AT_A_GUESS_S)
     held = sum(other.running_tokens for other in ledger.tenants.values())
     others_wait = any(other is not tenant for other in ledger.waiting_tenants.values())
     if others_wait and rules.tenants and tenant.running_tokens > tenant.rule.share * held:
         return Refused(429, "tenant-over-share", "this tenant has more than its share while others wait", retry_s)
     return Refused(503, "over-capacity", "the wait would be longer than it may be: the KV cache is taken", retry_s)
+
+
+def held_up(one: Reservation, ledger: Ledger) -> bool:
+    """None that it may go to is in rotation while others are: it does not wait in front of those that may go there."""
+    return not _has_an_engine(one, ledger) and any(replica.open for replica in ledger.replicas.values())
+
+
+def _has_an_engine(one: Reservation, ledger: Ledger) -> bool:
+    """One that it may go to is in rotation."""
+    return any(replica.open and name not in one.request.not_on for name, replica in ledger.replicas.items())
 
 
 def _promise_s(ledger: Ledger, rules: Rules, at: float, expected_s: float | None) -> float:
@@ -117,12 +127,25 @@ def expired(ledger: Ledger, rules: Rules, at: float) -> list[Refused]:
         one = ledger.reservations.get(number)
         if one is None or not one.waits:
             continue
-        leave(one, ledger)
-        del ledger.reservations[number]
-        one.tenant.spend(-one.charge)
+        if not _has_an_engine(one, ledger):
+            found.append(_without_an_engine(one, ledger))
+            continue
+        _forget(one, ledger)
         retry_s = _promise_s(ledger, rules, at, wait_s(one, ledger))
         found.append(Refused(503, "deadline-passed", "no room came free in the time that it may wait", retry_s, number))
     return found
+
+
+def _without_an_engine(one: Reservation, ledger: Ledger) -> Refused:
+    _forget(one, ledger)
+    return Refused(503, "no-replica", "no engine came back into rotation while it waited", _RETRY_AT_A_GUESS_S, one.number)
+
+
+def _forget(one: Reservation, ledger: Ledger) -> None:
+    """It waits no more, and nothing is left to return."""
+    leave(one, ledger)
+    del ledger.reservations[one.number]
+    one.tenant.spend(-one.charge)
 
 
 def admitted(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> Admitted | None:
@@ -134,9 +157,9 @@ def admitted(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> Admit
     return Admitted(one.number, replica.name, one.output_cap, one.capped, at - one.request.at)
 
 
-def next_admitted(ledger: Ledger, rules: Rules, at: float) -> list[Admitted]:
-    """Everything that waits and can be admitted now, in turn."""
-    found: list[Admitted] = []
+def next_admitted(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
+    """Everything that waits and can be admitted now, in turn; refused is whose engines have left the rotation while others are in it."""
+    found: list[Admitted | Refused] = []
     while ledger.queued:
         tenant = _next_tenant(ledger)
         first = tenant.first() if tenant is not None else None
@@ -146,6 +169,9 @@ def next_admitted(ledger: Ledger, rules: Rules, at: float) -> list[Admitted]:
         if made is not None:
             leave(first, ledger)
             found.append(made)
+            continue
+        if first.request.not_on and held_up(first, ledger):
+            found.append(_without_an_engine(first, ledger))
             continue
         if ledger.blocked is not first:
             claim(first, ledger)

@@ -1,4 +1,7 @@
-"""One line per request, without a word of a prompt or a key: written a few times a second, and never in the way of a request."""
+"""One line per request, without a word of a prompt or a key: written a few times a second, and never in the way of a request.
+
+`reason`: why the gateway itself has answered no, empty where an engine has answered.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ if TYPE_CHECKING:
 
 _LINES_HELD = 20_000
 _LINE = (  # every text in it is one of a short list, or a name from a file of ours: nothing needs an escape
-    b'{"at":%.3f,"method":"%b","route":"%b","status":%d,"tenant":"%b","replica":"%b","durationSeconds":%.6f,"firstByteSeconds":%.6f,'
+    b'{"at":%.3f,"method":"%b","route":"%b","status":%d,"reason":"%b","tenant":"%b","replica":"%b","durationSeconds":%.6f,"firstByteSeconds":%.6f,'
     b'"sentBytes":%d,"stream":%b,"inputTokens":%b,"outputTokens":%b}\n'
 )
 
-_Ended = tuple[float, bytes, str, int, str, str, float, float, int, bool, Usage]
+_Ended = tuple[float, bytes, str, int, str, str, str, float, float, int, bool, Usage]
 
 
 class AccessLog:
@@ -57,7 +60,7 @@ class AccessLog:
             return
         self._lines.append(
             (
-                time.time(), exchange.head.method, exchange.route, exchange.status, exchange.tenant, exchange.served_by,
+                time.time(), exchange.head.method, exchange.route, exchange.status, exchange.reason, exchange.tenant, exchange.served_by,
                 time.perf_counter() - exchange.began_at, exchange.first_byte_s,
                 exchange.passed_bytes, exchange.stream, usage,
             )
@@ -75,9 +78,9 @@ class AccessLog:
 
 
 def _line(ended: _Ended) -> bytes:
-    at, method, route, status, tenant, replica, took_s, first_byte_s, passed_bytes, stream, (seen, made) = ended
+    at, method, route, status, reason, tenant, replica, took_s, first_byte_s, passed_bytes, stream, (seen, made) = ended
     return _LINE % (
-        at, method, route.encode(), status, tenant.encode(), replica.encode(), took_s, first_byte_s,
+        at, method, route.encode(), status, reason.encode(), tenant.encode(), replica.encode(), took_s, first_byte_s,
         passed_bytes, b"true" if stream else b"false",
         b"null" if seen is None else b"%d" % seen, b"null" if made is None else b"%d" % made,
     )  # fmt: skip

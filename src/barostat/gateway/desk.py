@@ -5,7 +5,7 @@ The ledger belongs to this desk. Every reservation number that is given out come
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -16,10 +16,11 @@ from barostat.admit.decision import Admitted, Decision, Queued, Refused
 from barostat.admit.gate import Ended
 from barostat.admit.ledger import Ledger
 from barostat.admit.replica_news import Observation, Pool
-from barostat.admit.request_limits import output_in_force, refused_at_sight
+from barostat.admit.request_limits import output_in_force, refused_at_sight, room_for_the_cap
 from barostat.admit.rules import Rules, rules_of
 from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
 from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
+from barostat.gateway.messages.served import Served, elsewhere
 from barostat.gateway.messages.token_bound import TokenCounts
 from barostat.gateway.messages.usage import Usage
 from barostat.gateway.metrics import Metrics
@@ -38,7 +39,7 @@ _HEARD_AT_ONCE = 256
 class Desk:
     """The ledger, who waits on it (`waiting`) and who was admitted (`running`). `rules`: of the limits in force.
 
-    `soon`: does something when what is being done now is done.
+    `soon`: does something when what is being done now is done. `told`: hears how an engine stood before, when it stands differently.
     """
 
     def __init__(
@@ -63,6 +64,8 @@ class Desk:
         self.running: dict[int, Exchange] = {}
         self._to_hear: Iterator[Exchange] = iter(())
         self.pools: dict[str, Pool] = {}
+        self._elsewhere: Mapping[str, tuple[str, ...]] = {}
+        self.told: Callable[[Replica, Standing], None] | None = None
         self.adopt(limits)
 
     def adopt(self, limits: ServingLimits) -> None:
@@ -70,7 +73,7 @@ class Desk:
         self.limits = limits
         self.rules: Rules = rules_of(limits)
         gate.adopted(self.ledger, self.rules, self.clock())
-        self.longest_input = self._find_longest_input()
+        self._find_longest_input()
         self._policies = {**_POLICIES, **{name.rpartition(".")[2]: policy for name, policy in limits.spec.edge.failure_policy.items()}}
 
     def opens(self, limit: str) -> bool:
@@ -88,7 +91,8 @@ class Desk:
         else:
             bound = shape.bound = self.counts.bound(shape)
             tokens = shape.estimate = min(bound, self.counts.estimate(shape))
-            limit, each = self.longest_input, self.counts.each(shape, bound)
+            limit = self.longest_capped if shape.output_limit is None and shape.route in GENERATING else self.longest_input
+            each = self.counts.each(shape, bound)
             if limit is not None and each > limit and is_plain(exchange.body):
                 shape.plain = True
                 bound = shape.bound = self.counts.bound(shape)
@@ -112,24 +116,25 @@ class Desk:
             sequences=shape.sequences,
             priority=shape.priority,
             prefix_key=shape.opening,
-            not_on=exchange.not_on,
+            not_on=(*exchange.not_on, *self.not_serving(shape)) if self._elsewhere else exchange.not_on,
         )
         exchange.asked_at = request.at
         if self.pools:
             decision, _ = gate.decide(request, self.ledger, self.rules, now)
         else:
-            decision = self._unaccounted(exchange, request)
+            decision = self._unaccounted(request)
         if type(decision) is Queued:
             if self.shadow:
-                return self._in_shadow(exchange, "queued", decision.reservation)
+                return self._in_shadow(request, "queued", decision.reservation)
             self.waiting[decision.reservation] = exchange
         elif type(decision) is Admitted:
             if decision.reservation:
                 self.running[decision.reservation] = exchange
             if self.shadow and decision.capped:
+                self.metrics.count("shadow_output_caps_total")
                 return decision._replace(output_cap=None, capped=False)
         elif type(decision) is Refused and self.shadow:
-            return self._in_shadow(exchange, decision.reason, 0)
+            return self._in_shadow(request, decision.reason, 0)
         return decision
 
     def longest_taken(self, shape: Shape) -> int | None:
@@ -139,40 +144,41 @@ class Desk:
             return None
         return min(taken) - (max(1, shape.least_output_tokens) if shape.route in GENERATING else 0)
 
-    def _find_longest_input(self) -> int | None:
-        """Tokens of the longest input that could be allowed: the limit, or what the engines take."""
+    def _find_longest_input(self) -> None:
+        """Tokens of the longest input that could be allowed: the limit, or what the engines take; and (`longest_capped`) without an output
+        limit, with room for the one that is written."""
         limit = self.rules.max_input_tokens
         taken = self._lengths_taken()
         longest = max(taken) - 1 if len(taken) == len(self.pools) and taken else None
-        if limit is None or longest is None:
-            return longest if limit is None else limit
-        return min(limit, longest)
+        self.longest_input: int | None = min((one for one in (limit, longest) if one is not None), default=None)
+        room = room_for_the_cap(self.rules, min((*taken, self.rules.max_model_len or taken[0]))) if taken else None
+        self.longest_capped: int | None = min((one for one in (self.longest_input, room) if one is not None), default=None)
 
     def _lengths_taken(self) -> list[int]:
         """Tokens of one sequence that each engine takes, of those that say it."""
         return [pool.longest_tokens for pool in self.pools.values() if pool.longest_tokens is not None]
 
-    def _in_shadow(self, exchange: Exchange, reason: str, reservation: int) -> Decision:
+    def _in_shadow(self, request: AskedRequest, reason: str, reservation: int) -> Decision:
         """What would have been refused or held back passes, outside the account."""
         self.metrics.would_refuse(reason)
         if reservation:
             gate.returned(self.ledger, reservation, self.clock(), "unsent")
-        return self._passed(exchange)
+        return self._passed(request)
 
-    def _unaccounted(self, exchange: Exchange, request: AskedRequest) -> Decision:
+    def _unaccounted(self, request: AskedRequest) -> Decision:
         """No engine has told the size of its pool: the account cannot be kept, the limits of one request can."""
         at_sight = refused_at_sight(request, self.rules, None)
         if at_sight is not None:
             return at_sight
         if not self.shadow and not self.opens("kvTokenBudget"):
             return Refused(503, "no-replica", "no engine has told the size of its KV pool yet", 1.0)
-        passed = self._passed(exchange)
+        passed = self._passed(request)
         self.metrics.count("unaccounted_total")
         cap, capped, _ = output_in_force(request, self.rules, None)
         return passed._replace(output_cap=cap, capped=capped) if isinstance(passed, Admitted) and not self.shadow else passed
 
-    def _passed(self, exchange: Exchange) -> Decision:
-        replica = self.any_replica(exchange.not_on)
+    def _passed(self, request: AskedRequest) -> Decision:
+        replica = self.any_replica(request.not_on)
         if replica is None:
             return Refused(503, "no-replica", "no engine can be reached", 1.0)
         return Admitted(0, replica.name, None, False)
@@ -239,6 +245,20 @@ class Desk:
                 best = replica
         return best
 
+    def not_serving(self, shape: Shape) -> tuple[str, ...]:
+        """The replicas that say what they serve, and not its model, while another does."""
+        return self._elsewhere.get(shape.model, ())
+
+    def has_others(self, tried: Sequence[str], shape: Shape | None) -> bool:
+        """It may go to a replica that is not among those tried."""
+        return bool(self.replicas.keys() - set(tried) - set(self.not_serving(shape) if shape is not None else ()))
+
+    def serves(self, replica: Replica, served: Served) -> None:
+        """An engine has told which models it serves."""
+        if served != replica.served:
+            replica.served = served
+            self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
+
     def unreachable(self, replica: Replica) -> None:
         """It took no connection: out of rotation until it answers again."""
         self.stands(replica, "unreachable")
@@ -247,10 +267,12 @@ class Desk:
         """How the replica is, from now on."""
         if standing == replica.standing or replica.standing == "leaving":
             return
-        replica.standing = standing
+        before, replica.standing = replica.standing, standing
         self.metrics.count("replica_changes_total", replica=replica.name, to=standing)
         if replica.name in self.pools:
             gate.draining(self.ledger, replica.name, standing != "up")
+        if self.told is not None:
+            self.told(replica, before)
 
     def joins(self, replica: Replica) -> None:
         """An engine more: in rotation once it has answered."""
@@ -266,7 +288,8 @@ class Desk:
         self.replicas.pop(replica.name, None)
         if self.pools.pop(replica.name, None) is not None:
             gate.gone(self.ledger, replica.name, self.clock())
-            self.longest_input = self._find_longest_input()
+            self._find_longest_input()
+        self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
         replica.close()
 
     def has_pool(self, replica: Replica, pool: Pool) -> None:
@@ -276,7 +299,7 @@ class Desk:
         if self.pools.get(replica.name) != pool:
             self.pools[replica.name] = pool
             gate.joined(self.ledger, replica.name, pool, self.clock())
-            self.longest_input = self._find_longest_input()
+            self._find_longest_input()
 
     def observed(self, replica: Replica, seen: Observation) -> None:
         """An engine has told how full it is."""

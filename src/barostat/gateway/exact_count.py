@@ -77,7 +77,7 @@ class ExactCount:
 
     async def _prompts(self, exchange: Exchange, shape: Shape) -> tuple[list[int], bool] | None:
         """Tokens of each prompt, and whether all were counted: of several, what is short enough by its bytes is not. None for not known."""
-        replica = self._desk.any_replica(())
+        replica = self._desk.any_replica(self._desk.not_serving(shape))
         questions = questions_of(shape, exchange.body)
         if questions is None or (questions.asked and replica is None):
             return None
@@ -98,8 +98,9 @@ class ExactCount:
         return counts if cut is None else [min(count, cut) for count in counts], all_counted
 
     def _unknown(self, exchange: Exchange, shape: Shape) -> None:
-        if self._desk.shadow or self._desk.opens("maxInputTokens"):
-            limit = self._desk.longest_input or 0
+        limit = self._desk.longest_input or 0
+        allowed = shape.prompts == 1 and shape.bound <= limit  # only where its cap has room is not known
+        if allowed or self._desk.shadow or self._desk.opens("maxInputTokens"):
             exchange.counted(self._desk.ask(exchange, shape, min(self._desk.counts.estimate(shape), limit * shape.prompts)))
         else:
             exchange.uncountable()

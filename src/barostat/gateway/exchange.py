@@ -16,7 +16,7 @@ from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refu
 from barostat.admit.gate import Ended
 from barostat.gateway.messages.answer_so_far import AnswerSoFar
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.refusal_bodies import answer, plain_answer
+from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.response_framing import CHUNKS, Framing
 from barostat.gateway.messages.routes import GENERATING, READ, Malformed, Route, Shape, route_of, shape_of
@@ -57,6 +57,7 @@ class Exchange:
     heard_at = 0.0
     ends_at = 0.0
     status = 0
+    reason = ""
     framing: Framing | None = None
     stream = False
     answer: AnswerSoFar | None = None
@@ -77,8 +78,7 @@ class Exchange:
         gateway, head = self.gateway, self.head
         self.route = route = route_of(head.target)
         if route == "other" and (own := gateway.own_page(head.method, head.target)) is not None:
-            status, text = own
-            self._answer_self(status, plain_answer(status, text, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"))
+            self._answer_self(own[0], plain_answer(*own, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"))
             return
         if gateway.keys is not None and head.method != b"OPTIONS":  # what a browser asks before it sends a key: it goes on without one
             tenant = gateway.keys.tenant_of(head.x_api_key or bearer(head.authorization))
@@ -126,7 +126,7 @@ class Exchange:
             self.gateway.desk.count(self)
         else:
             self.reservation = 0  # what waited and is refused has nothing to return
-            self._refuse(decision.status, decision.reason, decision.sentence, retry_after_s=decision.retry_after_s)
+            self._refuse(decision.status, decision.reason, *in_words(decision, self.shape), retry_after_s=decision.retry_after_s)
 
     def forward(self, decision: Admitted) -> None:
         """It goes to the engine that was decided on, capped where that is the policy."""
@@ -134,6 +134,7 @@ class Exchange:
         if decision.capped and decision.output_cap is not None and shape is not None and shape.route in GENERATING:
             self.body = capped(shape.route, self.body, decision.output_cap)
             self.added = b"x-barostat-output-cap: %d\r\n" % decision.output_cap
+            self.gateway.metrics.count("output_caps_total")
         self._carry(self.gateway.desk.replicas[decision.replica])
 
     def follow_if_here(self, decision: Admitted | Refused) -> None:
@@ -187,7 +188,7 @@ class Exchange:
         self._leave_replica()
         self.gateway.desk.unreachable(replica)
         tried = (*self.not_on, replica.name)
-        self.not_on = tried if self.gateway.desk.replicas.keys() - set(tried) else ()  # of the only one it waits until it is back
+        self.not_on = tried if self.gateway.desk.has_others(tried, self.shape) else ()  # of the only one it waits until it is back
         self._return("unsent")
         if self.tries >= _TRIES:
             self._refuse(503, "no-replica", "No engine can be reached.", retry_after_s=1.0)
@@ -361,14 +362,14 @@ class Exchange:
         status: int,
         reason: str,
         message: str,
-        *,
         parameter: str | None = None,
+        *,
         retry_after_s: float | None = None,
         ended: Ended = "unsent",
     ) -> None:
+        self.reason = reason
         self.gateway.metrics.refused(reason, self.route)
-        close = not self.head.persistent or self.gateway.draining
-        wanted = self.head.method != b"HEAD"
+        close, wanted = not self.head.persistent or self.gateway.draining, self.head.method != b"HEAD"
         text = answer(
             status, reason, message, route=self.route, parameter=parameter, retry_after_s=retry_after_s, close=close, body_wanted=wanted
         )

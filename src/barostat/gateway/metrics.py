@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 
 from barostat.gateway.messages.routes import Shape
+from barostat.gateway.metric_meanings import MEANINGS
 
 PREFIX = "barostat_gateway_"
 _TOKENS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
@@ -115,22 +116,28 @@ class Metrics:
 
     def page(self, gauges: Mapping[str, float], labelled: Mapping[str, Mapping[str, Mapping[str, float]]]) -> bytes:
         """The text for Prometheus. `gauges`: value by name; `labelled`: name -> label -> value of the label -> value."""
-        lines: list[str] = [f"# TYPE {PREFIX}requests_total counter"]
+        lines = _headed("requests_total", "counter")
         for (route, status), seen in sorted(self._requests.items()):
             lines.append(f'{PREFIX}requests_total{{route="{route}",code="{status}"}} {seen}')
         named = ""
         for (name, labels), value in sorted(self.counters.items()):
             if name != named:
-                lines.append(f"# TYPE {PREFIX}{name} counter")
+                lines += _headed(name, "counter")
                 named = name
             inside = ",".join(f'{label}="{said}"' for label, said in labels)
             lines.append(f"{PREFIX}{name}{f'{{{inside}}}' if inside else ''} {value:g}")
         for name, histogram in self._histograms.items():
-            lines += [f"# TYPE {PREFIX}{name} histogram", *histogram.lines(PREFIX + name)]
+            lines += [*_headed(name, "histogram"), *histogram.lines(PREFIX + name)]
         for name, value in gauges.items():
-            lines += [f"# TYPE {PREFIX}{name} gauge", f"{PREFIX}{name} {value:.9g}"]
+            lines += [*_headed(name, "gauge"), f"{PREFIX}{name} {value:.9g}"]
         for name, by_label in labelled.items():
-            lines.append(f"# TYPE {PREFIX}{name} gauge")
+            lines += _headed(name, "gauge")
             for label, values in by_label.items():
                 lines += [f'{PREFIX}{name}{{{label}="{said}"}} {value:.9g}' for said, value in values.items()]
         return ("\n".join(lines) + "\n").encode()
+
+
+def _headed(name: str, kind: str) -> list[str]:
+    meaning = MEANINGS.get(name)
+    told = [] if meaning is None else [f"# HELP {PREFIX}{name} {meaning}"]
+    return [*told, f"# TYPE {PREFIX}{name} {kind}"]

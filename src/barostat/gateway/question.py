@@ -33,6 +33,7 @@ class Question:
         self.pieces: list[bytes] = []
         self.size = 0
         self.refused = False
+        self.broke = ""  # how the connection ended without an answer, in words
         self.came: asyncio.Future[tuple[int, bytes] | None] = asyncio.get_running_loop().create_future()
 
     async def asked(self, within_s: float) -> tuple[int, bytes] | None:
@@ -90,11 +91,12 @@ class Question:
             self.waits_for_connection = True
             self.replica.carry(self, fresh=True)
         else:
+            self.broke = "it closed the connection without an answer"
             self._tell(None)
 
     def engine_failed(self, kind: str) -> None:
         """What came was no answer."""
-        del kind
+        self.broke = f"what it answers is no HTTP ({kind})"
         self.upstream = None
         self._tell(None)
 

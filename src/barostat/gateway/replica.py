@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 
 from barostat.core.errors import InputError
 from barostat.gateway.bounds import Bounds
+from barostat.gateway.messages.served import Served
 from barostat.gateway.upstream import Carried, UpstreamConnection
 
 Standing = Literal["unknown", "up", "unreachable", "unhealthy", "stalled", "leaving"]
@@ -46,19 +49,24 @@ def upstream_address(url: str) -> UpstreamAddress:
         (parts.hostname or "").encode("idna")  # as it will be looked up
     except ValueError:
         raise InputError("is no URL of an engine; write it as http://host:8000", url) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+    if parts.username or parts.password:
+        raise InputError(
+            "an engine's key does not belong in its URL: say --engine-key-file FILE",
+            parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(),
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise InputError("is no URL of an engine; write it as http://host:8000", url)
     secure = parts.scheme == "https"
     port = port or (443 if secure else 80)
     host = parts.hostname
-    return UpstreamAddress(f"{host}:{port}", host, port, secure, parts.path.rstrip("/").encode())
+    return UpstreamAddress(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", host, port, secure, parts.path.rstrip("/").encode())
 
 
 class Replica:
     """A pool of connections, the last used first: few are kept busy, the rest grow old and are closed."""
 
     __slots__ = (
-        "active", "address", "bounds", "dialing", "host", "idle", "name", "now", "secure", "standing", "why",
+        "active", "address", "bounds", "dialing", "host", "idle", "name", "now", "secure", "served", "standing", "why",
     )  # fmt: skip
 
     def __init__(self, address: UpstreamAddress, bounds: Bounds, now: Callable[[], float], secure: ssl.SSLContext | None = None) -> None:
@@ -72,7 +80,8 @@ class Replica:
         self.dialing: set[asyncio.Task[None]] = set()
         self.active = 0
         self.standing: Standing = "unknown"
-        self.why = ""
+        self.why = ""  # it stands so, in words; for people only
+        self.served = Served()
 
     def carry(self, exchange: Carried, *, fresh: bool = False) -> None:
         """The exchange gets a connection: one that is kept, or (`fresh`, or none is) a new one."""
@@ -92,7 +101,8 @@ class Replica:
                 _, connection = await loop.create_connection(
                     lambda: UpstreamConnection(self), self.address.host, self.address.port, ssl=self.secure
                 )
-        except (OSError, TimeoutError):
+        except (OSError, TimeoutError) as error:
+            self.why = _why_not(error, self.bounds.connect_s)
             exchange.not_connected()
             return
         if exchange.waits_for_connection:
@@ -126,3 +136,16 @@ class Replica:
         for kept in self.idle:
             kept.transport.close()
         self.idle = []
+
+
+def _why_not(error: OSError | TimeoutError, within_s: float) -> str:
+    """Why there is no connection, and what to do where it is no outage."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message}; --upstream-ca FILE names its authority"
+    if isinstance(error, ssl.SSLError):
+        return "it speaks no TLS, or one that this machine does not; is it http:// there?"
+    if isinstance(error, TimeoutError):
+        return f"no connection within {within_s:g} s"
+    if isinstance(error, socket.gaierror):
+        return f"its name is not known: {error.strerror}"
+    return os.strerror(error.errno) if error.errno else str(error)

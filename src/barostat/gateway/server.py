@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barostat.core.errors import InputError, OutsideError
+from barostat.core.limits import ServingLimits
 from barostat.gateway.access_log import AccessLog
 from barostat.gateway.client import ClientConnection
 from barostat.gateway.desk import Desk
@@ -33,9 +34,10 @@ from barostat.gateway.replica import Replica
 from barostat.gateway.settings import GatewaySettings
 from barostat.gateway.state import Gateway
 from barostat.gateway.time_limits import TICK_S, Rounds
-from barostat.gateway.tls_chain import TlsChain
+from barostat.gateway.tls_chain import chain_of, trusting
 from barostat.gateway.watching.health import Health
-from barostat.io.input_files.secret_file import secret_in
+from barostat.gateway.watching.told import Told
+from barostat.io.input_files.secret_file import is_open_to_all, secret_in
 
 if TYPE_CHECKING:
     from barostat.gateway.ext_proc.server import ExternalProcessor
@@ -81,9 +83,12 @@ class _Serving:
         self._token = secret_in(settings.admin_token_file) if settings.admin_token_file is not None else ""
         self._engine_key = secret_in(settings.engine_key_file) if settings.engine_key_file is not None else ""
         self._log = AccessLog(settings.access_log) if settings.access_log is not None else None
-        self._tls_chain = _tls_chain(settings)
+        self._tls_chain = chain_of(settings)
+        for path in (settings.keys_file, settings.admin_token_file, settings.engine_key_file, settings.tls_key):
+            if path is not None and is_open_to_all(path):
+                print(f"barostat gateway: everybody on this machine can read {path}: chmod 600 {path}", file=sys.stderr, flush=True)
         self._inside = self._tls_chain.context if self._tls_chain is not None else None
-        self._outside = _client_context(settings)
+        self._outside = trusting(settings)
         self._public = _listener(settings.host, settings.port)
         self._admin = _listener(settings.admin_host, settings.admin_port)
         _allow_files(settings.bounds.connections)
@@ -99,7 +104,13 @@ class _Serving:
         desk = Desk(self._limits.limits(rounds.now), replicas, self._metrics, loop.time, loop.call_soon, shadow=settings.shadow)
         gateway = Gateway(desk, rounds, self._metrics, bounds=settings.bounds, keys=self._keys, engine_key=self._engine_key, log=self._log)
         desk.counter = ExactCount(desk)
-        self._limits.adopt = gateway.adopt
+        told = Told(desk)
+
+        def adopt(limits: ServingLimits, enforce: bool) -> None:
+            gateway.adopt(limits, enforce)
+            told.misfits()
+
+        self._limits.adopt = adopt
         rounds.on_tick.append(self._limits.tick)
         if self._tls_chain is not None:
             rounds.on_tick.append(self._tls_chain.tick)
@@ -122,7 +133,8 @@ class _Serving:
         admin = await loop.create_server(lambda: AdminConnection(door), sock=self._admin)
         budget = await self._shared_budget(gateway)
         external = await self._external(gateway)
-        self._announce(desk)
+        self._announce()
+        told.all()
         gc.freeze()
         gc.set_threshold(_COLLECTED_AFTER, 50, 50)
         await self._told.wait()
@@ -198,16 +210,10 @@ class _Serving:
             loop.add_signal_handler(number, stop)
         loop.add_signal_handler(signal.SIGHUP, reload)
 
-    def _announce(self, desk: Desk) -> None:
+    def _announce(self) -> None:
         settings = self._settings
-        scheme = "https" if self._inside is not None else "http"
-        lines = [
-            f"listening on {scheme}://{settings.host}:{settings.port}, metrics on http://{settings.admin_host}:{settings.admin_port}/metrics"
-        ]
-        for replica in desk.replicas.values():
-            pool = desk.pools.get(replica.name)
-            told = f"a KV pool of {pool.kv_tokens} tokens" if pool is not None else "the size of its KV pool is not known yet"
-            lines.append(f"{replica.name}: {replica.standing}, {told}")
+        public = f"http{'s' if self._inside is not None else ''}://{_in_url(settings.host)}:{settings.port}"
+        lines = [f"listening on {public}, metrics on http://{_in_url(settings.admin_host)}:{settings.admin_port}/metrics"]
         if settings.shadow:
             lines.append("in shadow: nothing is refused or changed, what would be is counted")
         for line in lines:
@@ -218,7 +224,8 @@ class _Serving:
         loop, bounds = asyncio.get_running_loop(), self._settings.bounds
         gateway.draining = True
         began = loop.time()
-        print(f"barostat gateway: told to stop; {_under_way(gateway)} requests are under way", file=sys.stderr, flush=True)
+        count, most = _under_way(gateway), f"{bounds.drain_s:g} s at most; a second signal ends it at once"
+        print(f"barostat gateway: told to stop; {count} requests are under way, for {most}", file=sys.stderr, flush=True)
         closed = False
         while not self._again.is_set() and loop.time() - began < bounds.drain_s:
             idle = not _under_way(gateway)
@@ -239,6 +246,10 @@ class _Serving:
         for client in tuple(gateway.clients):
             client.cut()
         await asyncio.sleep(0)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _allow_files(connections: int) -> None:
@@ -284,20 +295,3 @@ def _listener(host: str, port: int) -> socket.socket:
         raise OutsideError(f"{host}:{port}: {error.strerror}{_TO_DO.get(error.errno or 0, '')}", retryable=False) from None
     listener.setblocking(False)
     return listener
-
-
-def _tls_chain(settings: GatewaySettings) -> TlsChain | None:
-    if settings.tls_cert is None or settings.tls_key is None:
-        if settings.tls_cert is not settings.tls_key:
-            raise InputError("--tls-cert and --tls-key belong together")
-        return None
-    return TlsChain(settings.tls_cert, settings.tls_key)
-
-
-def _client_context(settings: GatewaySettings) -> ssl.SSLContext | None:
-    if not any(address.secure for address in settings.upstreams) and settings.follow is None:
-        return None
-    try:
-        return ssl.create_default_context(cafile=settings.upstream_ca)
-    except (OSError, ssl.SSLError) as error:
-        raise InputError(f"no certificate authority ({error.strerror or error})", str(settings.upstream_ca)) from None

@@ -8,8 +8,18 @@ from pathlib import Path
 
 from barostat.core.errors import InputError
 from barostat.gateway.file_stamp import stamp
+from barostat.gateway.settings import GatewaySettings
 
 _LOOK_EVERY_S = 10.0
+
+
+class _Encrypted(Exception):
+    """A key that asks for a password."""
+
+
+def _no_password() -> str:
+    """Nobody is asked on the terminal: a gateway that waits there serves nobody."""
+    raise _Encrypted
 
 
 class TlsChain:
@@ -34,7 +44,7 @@ class TlsChain:
         self._stamps = self._seen()
         try:
             self._read()  # apart: a key that does not fit would leave the one in use without any
-            self.context.load_cert_chain(self._chain, self._key)
+            self.context.load_cert_chain(self._chain, self._key, _no_password)
         except (InputError, OSError) as error:
             print(f"barostat gateway: {error}\nbarostat gateway: the certificate before is served on", file=sys.stderr, flush=True)
             return
@@ -45,10 +55,36 @@ class TlsChain:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
         try:
-            context.load_cert_chain(self._chain, self._key)
+            for path in (self._chain, self._key):
+                path.open("rb").close()  # which of the two cannot be read is not in the library's words
+        except OSError as error:
+            raise InputError(error.strerror or str(error), str(path)) from None
+        try:
+            context.load_cert_chain(self._chain, self._key, _no_password)
+        except _Encrypted:
+            raise InputError("the key is encrypted, and nobody is asked for its password: give one without", str(self._key)) from None
         except (OSError, ssl.SSLError) as error:
-            raise InputError(f"no certificate and key that fit ({error.strerror or error})", str(self._chain)) from None
+            raise InputError(f"no certificate and key that fit: {self._key} ({error.strerror or error})", str(self._chain)) from None
         return context
 
     def _seen(self) -> tuple[object, ...]:
         return stamp(self._chain), stamp(self._key)
+
+
+def chain_of(settings: GatewaySettings) -> TlsChain | None:
+    """The chain that clients are served with, None for plain HTTP. Errors: InputError."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        if settings.tls_cert is not settings.tls_key:
+            raise InputError("--tls-cert and --tls-key belong together")
+        return None
+    return TlsChain(settings.tls_cert, settings.tls_key)
+
+
+def trusting(settings: GatewaySettings) -> ssl.SSLContext | None:
+    """What connections to https engines are made with, None where there can be none. Errors: InputError."""
+    if not any(address.secure for address in settings.upstreams) and settings.follow is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=settings.upstream_ca)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"no certificate authority ({error.strerror or error})", str(settings.upstream_ca)) from None

@@ -13,6 +13,8 @@ _ROUTES = (
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/models", "/v1/rerank", "/v1/score",
     "/inference/v1/generate", "/generate", "/tokenize", "/pooling", "/invocations",
 )  # fmt: skip
+_OUR_ROUTES = {"chat": _ROUTES[0], **{route.rpartition("/")[2]: route for route in _ROUTES[1:6]}}
+"""As the access log of `barostat gateway` calls them."""
 _PROBES = (
     "/health",
     "/healthz",
@@ -54,7 +56,7 @@ _MONTHS = {
 # JSON keys, lower case, and the seconds in one of their unit. What several gateways spell alike counts in the unit of the commonest.
 _TOTAL_KEYS = {
     "request_time": 1.0, "duration_s": 1.0, "latency_s": 1.0, "response_time": 1.0, "latency": 1.0, "elapsed": 1.0,
-    "duration_seconds": 1.0,
+    "duration_seconds": 1.0, "durationseconds": 1.0,
     "duration_ms": 1e-3, "latency_ms": 1e-3, "request_time_ms": 1e-3, "response_time_ms": 1e-3, "elapsed_ms": 1e-3, "totaltimems": 1e-3,
 }  # fmt: skip
 _UPSTREAM_KEYS = {
@@ -63,7 +65,7 @@ _UPSTREAM_KEYS = {
     "upstream_duration_ms": 1e-3, "upstream_latency_ms": 1e-3, "originduration": 1e-9, "llm_api_duration_ms": 1e-3,
 }  # fmt: skip
 _STATUS_KEYS = ("status", "response_code", "status_code", "downstreamstatus", "statuscode", "code", "http_status", "response_status")
-_TIME_KEYS = ("time", "time_iso8601", "start_time", "startutc", "@timestamp", "timestamp", "ts", "starttime", "time_local", "msec")
+_TIME_KEYS = ("time", "time_iso8601", "start_time", "startutc", "@timestamp", "timestamp", "ts", "starttime", "time_local", "msec", "at")
 _PATH_KEYS = ("path", "request_uri", "uri", "requestpath", "url", "route", "request", "http_path", "call_type")
 
 
@@ -229,7 +231,7 @@ def _route(path: str) -> tuple[str, bool]:
     bare = bare.rstrip("/") or "/"
     if any(bare == probe or bare.endswith(probe) for probe in _PROBES):
         return bare[bare.rindex("/") :], True
-    return next((route for route in _ROUTES if bare.endswith(route)), "other"), False
+    return _OUR_ROUTES.get(bare) or next((route for route in _ROUTES if bare.endswith(route)), "other"), False
 
 
 def _number(text: str) -> float | None:

@@ -67,6 +67,37 @@ def test_who_waits_past_the_deadline_is_refused_and_has_nothing_to_return() -> N
     assert gate.next_due_at(tried.ledger, tried.at) is None
 
 
+def test_who_waits_for_an_engine_that_does_not_come_back_is_told_so() -> None:
+    tried = Gate()
+    gate.draining(tried.ledger, "r0", True)
+    waiting = tried.queue(100, 100)
+    tried.at = waiting.deadline_at
+    (refused,) = tried.due()
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.reason, refused.retry_after_s, refused.reservation) == (503, "no-replica", 1.0, waiting.reservation)
+    assert not tried.end(waiting.reservation)
+
+
+def test_who_may_only_go_to_engines_out_of_rotation_holds_nobody_up() -> None:
+    tried = Gate(kv_tokens=1000, replicas=2)
+    only_r0, only_r1 = ("r1",), ("r0",)
+    tried.admit(500, 400, not_on=only_r0)
+    waiting = tried.queue(500, 400, not_on=only_r0)
+    tried.admit(500, 400, not_on=only_r1)  # not behind what waits for another engine
+    behind = tried.queue(500, 400, not_on=only_r1)
+    assert tried.due() == []
+    gate.draining(tried.ledger, "r0", True)
+    tried.end(3)
+    refused, admitted = tried.due()
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.reason, refused.reservation) == (503, "no-replica", waiting.reservation)
+    assert isinstance(admitted, Admitted)
+    assert (admitted.reservation, admitted.replica) == (behind.reservation, "r1")
+    at_once = tried.ask(500, 400, not_on=only_r0)
+    assert isinstance(at_once, Refused)
+    assert at_once.reason == "no-replica"
+
+
 def test_what_would_miss_its_deadline_is_refused_at_once_and_told_when_to_come_back() -> None:
     tried = Gate(kv_tokens=1000).taught(tokens=100, answers=50, for_s=8.0)
     running = [tried.admit() for _ in range(4)]
@@ -383,3 +414,28 @@ def test_prompts_that_begin_alike_stay_together_until_others_stand_idle_beside_t
     counts = sorted(went.count(name) for name in set(went))
     assert len(counts) == 4
     assert counts[-1] - counts[0] <= 33
+
+
+@pytest.mark.parametrize(
+    ("tokens", "counted_as", "most", "capped"),
+    [
+        (1000, "estimate", 3000, True),
+        (4000, "estimate", 3000, True),
+        (5000, "estimate", 3000, None),  # near what leaves room for 3000 of 8192: to be counted
+        (5193, "bound", 3000, None),
+        (5192, "bound", 3000, True),
+        (5192, "exact", 3000, True),
+        (5193, "exact", 3000, False),  # the engine ends it sooner, and would refuse the number
+        (100, "estimate", 8192, False),  # no answer comes to that
+    ],
+)
+def test_a_cap_is_written_only_where_there_is_room_for_it(tokens: int, counted_as: str, most: int, capped: bool | None) -> None:
+    tried = Gate(Rules(max_output_tokens=most), kv_tokens=100_000)
+    decision = gate.decide(AskedRequest(0.0, tokens, counted_as, None), tried.ledger, tried.rules, 0.0)[0]  # type: ignore[arg-type]
+    if capped is None:
+        assert decision == CountFirst(8192 - most)
+    else:
+        assert isinstance(decision, Admitted)
+        assert (decision.output_cap, decision.capped) == (most, capped)
+    stated = gate.decide(AskedRequest(0.0, tokens, counted_as, 10), tried.ledger, tried.rules, 0.0)[0]  # type: ignore[arg-type]
+    assert isinstance(stated, Admitted)

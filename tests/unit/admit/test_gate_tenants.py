@@ -75,7 +75,21 @@ def test_tokens_per_minute_hold_and_tell_when_there_are_more() -> None:
 def test_an_unknown_tenant_is_refused_where_tenants_are_listed() -> None:
     decision = Gate(tenants(a=1.0)).ask(tenant="b")
     assert isinstance(decision, Refused)
-    assert decision.reason == "tenant-unknown"
+    assert (decision.reason, decision.status) == ("tenant-unknown", 403)  # none of the statuses that the clients try again after
+
+
+def test_who_is_short_of_tokens_is_told_a_time_behind_those_that_were_told_before() -> None:
+    rules = Rules(tenants={"a": TenantRule("a", 1.0, tokens_per_minute=4000)}, tenants_closed=True)
+    tried = Gate(rules, kv_tokens=100_000)
+    decisions = [tried.ask(100, 100, "a") for _ in range(36)]
+    times = [one.retry_after_s or 0.0 for one in decisions if isinstance(one, Refused)]
+    began = tried.at
+    assert len(times) == 31
+    assert times[0] == pytest.approx(3.0)
+    assert max(times) == 60.0
+    for told in times[:20]:
+        tried.at = began + told + 1e-6
+        tried.admit(100, 100, "a")
 
 
 def test_priorities_order_a_tenants_own_and_starve_nobody() -> None:

@@ -41,6 +41,7 @@ def test_a_larger_output_limit_is_capped_and_told() -> None:
     assert heard == request.partition(b"\r\n\r\n")[2].replace(b"500", b"100")
     world.engine().says(ANSWER)
     assert b"\r\nx-barostat-output-cap: 100\r\n" in client.heard
+    assert b"output_caps_total 1" in world.metrics.page({}, {})
     assert client.heard.replace(b"x-barostat-output-cap: 100\r\n", b"") == ANSWER
 
 
@@ -50,12 +51,28 @@ def test_an_absent_output_limit_is_written() -> None:
     assert json.loads(Heard(world.engine().heard).requests[0][3])["max_tokens"] == 100
 
 
+def test_a_cap_for_which_there_is_no_room_is_not_written() -> None:
+    world = World("request: {maxOutputTokens: 3000}", longest_tokens=4096)
+    world.client().sends(chat())
+    assert json.loads(Heard(world.engine().heard).requests[0][3])["max_tokens"] == 3000
+    request = chat("1 2 3 4 " * 200)
+    world = World("request: {maxOutputTokens: 5000}", longest_tokens=4096)
+    world.client().sends(request)
+    assert Heard(world.engine().heard).requests[-1][3] == request.partition(b"\r\n\r\n")[2]
+
+
 def test_an_absent_output_limit_is_refused_where_the_policy_says_so() -> None:
     world = World("request: {maxOutputTokens: 100, onMissingOutputLimit: refuse}")
     client = world.client()
     for request in (chat(), chat(max_tokens=101), chat(max_completion_tokens=101)):
         client.sends(request)
     assert client.heard.count(b"HTTP/1.1 400 ") == 3
+    for named in (b"max_tokens", b"max_completion_tokens"):  # as the route has it, where the clients look for it
+        assert b'(%b).","type":"invalid_request_error","param":"%b"' % (named, named) in client.heard
+    client.sends(post("/v1/responses", {"input": "x"}))
+    assert client.heard.endswith(
+        b'(max_output_tokens).","type":"invalid_request_error","param":"max_output_tokens","code":"no-output-limit"}}'
+    )
     assert not world.engines
     client.sends(chat(max_tokens=100))
     assert len(world.engines) == 1
@@ -182,6 +199,7 @@ def test_in_shadow_nothing_is_refused_queued_or_changed() -> None:
         assert Heard(capping.engine().heard).requests[0][3] == request.partition(b"\r\n\r\n")[2]
         capping.engine().says(ANSWER)
         assert asks.heard == ANSWER
+        assert b"shadow_output_caps_total 1" in capping.metrics.page({}, {})
     crowd = World(pool_tokens=2000, shadow=True)
     clients = [crowd.client() for _ in range(50)]
     for one in clients:
@@ -236,7 +254,7 @@ def test_unlisted_tenants_and_their_concurrency() -> None:
     world = World("tenants: [{name: red, maxConcurrency: 1}]", keys={"k": "red", "j": "blue"})
     blue = world.client()
     blue.sends(chat("x", "Authorization: Bearer j", max_tokens=5))
-    assert blue.heard.startswith(b"HTTP/1.1 429 ")
+    assert blue.heard.startswith(b"HTTP/1.1 403 ")
     first, second = world.client(), world.client()
     first.sends(chat("x", "Authorization: Bearer k", max_tokens=5))
     second.sends(chat("x", "Authorization: Bearer k", max_tokens=5))

@@ -11,8 +11,8 @@ from tests.support.gateway_wire import Heard, Side, World, chunked, ok, post
 from barostat.gateway.exact_count import AT_ONCE, ExactCount
 
 
-def counting(spec: str = "request: {maxInputTokens: 100}") -> World:
-    world = World(spec)
+def counting(spec: str = "request: {maxInputTokens: 100}", longest_tokens: int = 32_768) -> World:
+    world = World(spec, longest_tokens=longest_tokens)
     world.desk.counter = ExactCount(world.desk)
     return world
 
@@ -44,6 +44,33 @@ def test_what_the_engine_counts_decides(count: int, status: bytes, in_chunks: bo
         assert client.heard[:13] == status
         forwarded = [one for engine in world.engines for one in Heard(engine.heard).requests if one[1] != b"/tokenize"]
         assert len(forwarded) == (count == 100)
+        client.leaves()
+        world.at_rest()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("policy", "answer", "written"),
+    [
+        ("open", b'{"count": 1096}', 3000),
+        ("open", b'{"count": 1097}', None),
+        ("closed", b'{"count": 1097}', None),
+        ("closed", b"{}", 3000),  # not to be had, but below the input's own limit by its bytes
+    ],
+)
+def test_where_a_cap_may_have_no_room_the_input_is_counted(policy: str, answer: bytes, written: int | None) -> None:
+    async def run() -> None:
+        spec = f"request: {{maxOutputTokens: 3000, maxInputTokens: 3500}}\nedge: {{failurePolicy: {{maxInputTokens: {policy}}}}}"
+        world = counting(spec, longest_tokens=4096)
+        client = world.client()
+        client.sends(post("/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "1 2 3 4 " * 200}]}))
+        await settled(world)
+        assert Heard(world.engine().heard).requests[0][1] == b"/tokenize"
+        world.engine().says(ok(answer))
+        await settled(world)
+        forwarded = [one for engine in world.engines for one in Heard(engine.heard).requests if one[1] != b"/tokenize"]
+        assert [json.loads(one[3]).get("max_tokens") for one in forwarded] == [written]
         client.leaves()
         world.at_rest()
 

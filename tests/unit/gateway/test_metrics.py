@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -11,12 +12,15 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.support.gateway_wire import World, chat, ok
 
+import barostat.gateway
 from barostat.core.errors import InputError
 from barostat.gateway.access_log import AccessLog
 from barostat.gateway.ext_proc.call import Call
 from barostat.gateway.ext_proc.server import ExternalProcessor
 from barostat.gateway.gauges import gauges
 from barostat.gateway.messages.usage import NOT_SAID
+from barostat.gateway.metric_meanings import MEANINGS
+from barostat.platform.access_line import access
 
 ANSWER = ok(b'{"usage":{"prompt_tokens":9,"completion_tokens":4}}')
 
@@ -45,6 +49,19 @@ def test_the_page_is_one_that_prometheus_reads() -> None:
     assert found["barostat_gateway_replica_up", ("replica", "engine-0:8000")] == 1
 
 
+def test_each_metric_says_what_it_means() -> None:
+    world = World("tenants: [{name: red}]\nrequest: {maxOutputTokens: 50}", keys={"k": "red"})
+    world.client().sends(chat("x", "Authorization: Bearer k", max_tokens=500))
+    families = {
+        family.name: family.documentation for family in text_string_to_metric_families(world.metrics.page(*gauges(world.gateway)).decode())
+    }
+    assert not [name for name, meaning in families.items() if not meaning]
+    source = "".join(path.read_text() for path in Path(barostat.gateway.__file__).parent.rglob("*.py"))
+    counted = set(re.findall(r'\bcount\("([a-z_]+)"', source))
+    assert counted >= {"refusals_total", "retries_total"}
+    assert counted <= MEANINGS.keys()
+
+
 def test_what_clients_send_makes_no_label() -> None:
     world = World()
     for number in range(50):
@@ -66,7 +83,10 @@ def test_a_line_per_request_without_its_text(tmp_path: Path) -> None:
     world.passes(0.2)
     text = (tmp_path / "log").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
-    assert [line["status"] for line in lines] == [200, 400]
+    assert [(line["status"], line["reason"]) for line in lines] == [(200, ""), (400, "bad-request")]
+    read = access(text.splitlines()[0])  # by our own reader of access logs
+    assert read is not None
+    assert (read.at, read.status, read.route, read.duration_s) == (lines[0]["at"], 200, "/v1/chat/completions", lines[0]["durationSeconds"])
     assert lines[0]["inputTokens"] == 9
     assert lines[0]["replica"] == "engine-0:8000"
     assert "secret" not in text

@@ -15,7 +15,7 @@ from barostat.gateway.replica import upstream_address
         ("http://a:8000", "a:8000", b"a:8000", False, b""),
         ("a:8000", "a:8000", b"a:8000", False, b""),
         ("https://a.b/base/", "a.b:443", b"a.b", True, b"/base"),
-        ("http://[::1]:9", "::1:9", b"[::1]:9", False, b""),
+        ("http://[::1]:9", "[::1]:9", b"[::1]:9", False, b""),
     ],
 )
 def test_addresses(url: str, name: str, authority: bytes, secure: bool, path: bytes) -> None:
@@ -29,6 +29,12 @@ def test_addresses(url: str, name: str, authority: bytes, secure: bool, path: by
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(InputError):
         upstream_address(url)
+
+
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    with pytest.raises(InputError, match=r"^http://a:1: an engine's key does not belong in its URL") as told:
+        upstream_address("http://user:secret@a:1")
+    assert "secret" not in str(told.value)
 
 
 def test_the_last_used_connection_is_used_first_and_old_ones_are_closed() -> None:

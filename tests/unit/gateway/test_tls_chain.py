@@ -65,5 +65,22 @@ def test_files_that_do_not_fit_are_told_at_the_start(tmp_path: Path) -> None:
     _, key = made(tmp_path / "two", "two")
     with pytest.raises(InputError, match="no certificate and key that fit"):
         TlsChain(chain, key)
-    with pytest.raises(InputError, match="No such file"):
-        TlsChain(tmp_path / "none", key)
+    for one, other in ((tmp_path / "none", key), (chain, tmp_path / "none")):
+        with pytest.raises(InputError, match="none: No such file"):
+            TlsChain(one, other)
+
+
+def test_nobody_is_asked_for_the_password_of_a_key(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    chain, key = made(tmp_path / "one", "one")
+    certificate = TlsChain(chain, key)
+    before = served(certificate)
+    command = ["openssl", "pkey", "-in", str(key), "-aes256", "-passout", "pass:word", "-out", str(tmp_path / "encrypted")]
+    subprocess.run(command, check=True, capture_output=True)
+    with pytest.raises(InputError, match="encrypted: the key is encrypted"):
+        TlsChain(chain, tmp_path / "encrypted")
+    (tmp_path / "encrypted").replace(key)
+    certificate.tick(100.0)
+    assert served(certificate) == before
+    said = capfd.readouterr().err
+    assert "the certificate before is served on" in said
+    assert "PEM pass phrase" not in said

@@ -21,7 +21,7 @@ from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refu
 from barostat.admit.gate import Ended
 from barostat.gateway.ext_proc import messages
 from barostat.gateway.messages.output_cap import capped
-from barostat.gateway.messages.refusal_bodies import answer
+from barostat.gateway.messages.refusal_bodies import answer, in_words
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.routes import GENERATING, READ, Malformed, Route, Shape, route_of, shape_of
 from barostat.gateway.messages.tenants import bearer
@@ -49,6 +49,7 @@ class Call:
         self.reservation = 0
         self.shared_number = 0
         self.not_on: tuple[str, ...] = ()
+        self.reason = ""
         self.asked_at = 0.0
         self.produced = 0
         self.status = 0
@@ -211,7 +212,8 @@ class Call:
     def _followed(self, decision: Admitted | Refused) -> Sequence[ProcessingResponse]:
         if isinstance(decision, Refused):
             self.reservation = 0  # what waited and is refused has nothing to return
-            return self._refuse(decision.status, decision.reason, decision.sentence, retry_after_s=decision.retry_after_s)
+            words, named = in_words(decision, self.shape)
+            return self._refuse(decision.status, decision.reason, words, parameter=named, retry_after_s=decision.retry_after_s)
         self.reservation = decision.reservation
         shape = self.shape
         assert shape is not None
@@ -219,6 +221,7 @@ class Call:
         extra: list[tuple[str, bytes]] = []
         if decision.capped and decision.output_cap is not None and shape.route in GENERATING:
             body = capped(shape.route, self.body, decision.output_cap)
+            self.gateway.metrics.count("output_caps_total")
             extra.append(("x-barostat-output-cap", b"%d" % decision.output_cap))
         self.forwarded_at = self.gateway.desk.clock()
         return self._to_engine(decision.replica, body, extra)
@@ -255,7 +258,7 @@ class Call:
         self, status: int, reason: str, message: str, *, parameter: str | None = None, retry_after_s: float | None = None
     ) -> Sequence[ProcessingResponse]:
         self.gateway.metrics.refused(reason, self.route)
-        self.status = status
+        self.status, self.reason = status, reason
         self._answered = True
         whole = answer(status, reason, message, route=self.route, parameter=parameter, retry_after_s=retry_after_s)
         return (messages.at_once(status, whole),)

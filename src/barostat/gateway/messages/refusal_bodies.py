@@ -11,7 +11,8 @@ from http import HTTPStatus
 
 import orjson
 
-from barostat.gateway.messages.routes import Route
+from barostat.admit.decision import Refused
+from barostat.gateway.messages.routes import WRITTEN_WHERE_ABSENT, Route, Shape
 
 _OPENAI = {
     400: "invalid_request_error",
@@ -28,6 +29,17 @@ _OPENAI = {
     504: "timeout_error",
 }
 _ANTHROPIC = {**_OPENAI, 413: "request_too_large", 502: "api_error", 504: "api_error"}
+
+
+def in_words(refused: Refused, shape: Shape | None) -> tuple[str, str | None]:
+    """The sentence for the client, and the parameter that it is about, by the name that it has on this route."""
+    named = None
+    if shape is not None and refused.reason == "no-output-limit":
+        named = WRITTEN_WHERE_ABSENT[shape.route]
+    elif shape is not None and refused.reason == "output-too-long":
+        named = shape.limit_named or None
+    sentence = refused.sentence
+    return (f"{sentence[:-1]} ({named})." if named else sentence), named
 
 
 def answer(

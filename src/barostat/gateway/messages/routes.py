@@ -42,6 +42,7 @@ WRITTEN_WHERE_ABSENT: dict[Route, str] = {
 """The parameter that is written where none is stated: of chat's two the one that every engine knows."""
 _COMPLETIONS_DEFAULT_TOKENS = 16  # OpenAI's, and vLLM's, where a completion states no limit
 _MOST = 1 << 20
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _WRITTEN = re.compile(r"\s*[-+]?[0-9]{1,18}\s*", re.ASCII)
 _WORTH_KEEPING_BYTES = 1024
 _OPENING = 512
@@ -54,8 +55,8 @@ class Shape:
     """What a request asks for. `media`: parts whose tokens their bytes say nothing of. `text_bytes`: of the body without those.
 
     `plain`: known to be ASCII without an escaped character. `opening`: equal for requests that begin alike. `tools`: it brings tools, whose
-    descriptions the template repeats. `prompt_ids`: tokens of prompts that come as ids. `longest`: the longest of several prompts, in
-    bytes or ids. `estimate`, `bound`: of its input tokens, once they were asked for.
+    descriptions the template repeats. `limit_named`: the parameter that states the output limit. `prompt_ids`: tokens of prompts that come
+    as ids. `longest`: the longest of several prompts, in bytes or ids. `estimate`, `bound`: of its input tokens, once they were asked for.
     """
 
     route: Route
@@ -70,6 +71,7 @@ class Shape:
     stream: bool = False
     priority: int = 0
     model: str = ""
+    limit_named: str = ""
     prompt_ids: int = 0
     longest: int = 0
     plain: bool = False
@@ -106,8 +108,12 @@ def shape_of(route: Route, body: bytes) -> Shape | Malformed:
         return Malformed(f"The request body has more than {most}.")
     try:
         document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return Malformed("The request body is not valid JSON.")
+    except orjson.JSONDecodeError as error:
+        if body[:2] == _GZIP or body[:4] == _ZSTD:
+            return Malformed("The request body is compressed: send it as it is, without a Content-Encoding.")
+        return Malformed(
+            f"The request body is not valid JSON: {error}." if body else "The request has no body; a JSON object was expected."
+        )
     if type(document) is not dict:
         return Malformed("The request body must be a JSON object.")
     shape = Shape(route, len(body), stream=document.get("stream") is True)
@@ -134,6 +140,7 @@ def _output(shape: Shape, document: dict[str, Any]) -> Malformed | None:
             value = whole(value)
             if value is None or value < 0:
                 return Malformed(f"{name} must be a positive whole number.", name)
+            shape.limit_named = name
             shape.output_limit = max(1, min(value, _MOST))  # of 0 the engine makes one, to echo the prompt, or nothing at all
             break
     else:

@@ -49,7 +49,7 @@ def load_keys(path: Path) -> KeyTable:
     Errors: InputError with the line, which is not quoted: it may hold a key.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:
         raise InputError(error.strerror or str(error), str(path)) from None
     except UnicodeDecodeError:
@@ -60,7 +60,9 @@ def load_keys(path: Path) -> KeyTable:
             continue
         found = _LINE.fullmatch(line.strip())
         if found is None or len(found[2].encode()) > MAX_KEY_BYTES:
-            raise InputError("a tenant's name, a colon and its key were expected", f"{path}:{number}")
+            raise InputError("a tenant's name, a colon and its key were expected; neither has a space", f"{path}:{number}")
+        if found[2][0] in "\"'" and found[2][0] == found[2][-1]:
+            raise InputError("the key stands in quotes, which would be a part of it: leave them out", f"{path}:{number}")
         if keys.setdefault(found[2], found[1]) != found[1]:
             raise InputError("two tenants have the same key", f"{path}:{number}")
     if not keys:

@@ -120,7 +120,8 @@ class Following:
 
     async def _join(self, replica: Replica, name: str) -> None:
         await self._health.follow(replica)
-        print(f"barostat gateway: {replica.name} ({name}) has joined: {replica.standing}", file=sys.stderr, flush=True)
+        why = f" ({replica.why})" if replica.why else ""
+        print(f"barostat gateway: {replica.name} ({name}) has joined: {replica.standing}{why}", file=sys.stderr, flush=True)
 
     async def _leave(self, uid: str, replica: Replica) -> None:
         print(f"barostat gateway: {replica.name} is leaving; {replica.active} requests are under way", file=sys.stderr, flush=True)

@@ -14,9 +14,8 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-import orjson
-
 from barostat.gateway.desk import Desk
+from barostat.gateway.messages.served import Served, served_in
 from barostat.gateway.question import Question
 from barostat.gateway.replica import Replica, Standing
 from barostat.gateway.watching.engine_page import EnginePage, pool_in, read_page
@@ -26,6 +25,8 @@ WITHIN_S = 5.0
 STALLED_S = 20.0
 MISSED = 3
 _POOL_AGAIN_S = 60.0
+Answer = tuple[int, bytes] | None
+"""(status, body) of a question, None where nothing whole came."""
 
 
 @dataclass(slots=True)
@@ -36,7 +37,6 @@ class Watched:
     progress: float = -1.0
     progress_at: float = 0.0
     pool_at: float = -_POOL_AGAIN_S
-    longest_tokens: int | None = None
 
 
 def stands(before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float) -> Standing:
@@ -103,36 +103,46 @@ class Health:
     async def look(self, replica: Replica) -> None:
         """One look: health and metrics at the same time; the desk is told."""
         watched = self._watched[replica.name]
-        health, metrics = await asyncio.gather(
-            Question(replica, b"GET", b"/health").asked(WITHIN_S), Question(replica, b"GET", b"/metrics").asked(WITHIN_S)
-        )
+        asked = Question(replica, b"GET", b"/health")
+        health, metrics = await asyncio.gather(asked.asked(WITHIN_S), Question(replica, b"GET", b"/metrics").asked(WITHIN_S))
         text = metrics[1] if metrics is not None and metrics[0] == 200 else b""
         page = read_page(text) if text else None
         now = self._desk.clock()
         standing = stands(replica.standing, watched, health[0] if health is not None else None, page, now)
         if replica.standing != "up":  # it may have been started anew, with another pool
-            watched.pool_at, watched.longest_tokens = now - _POOL_AGAIN_S, None
+            watched.pool_at = now - _POOL_AGAIN_S
         if standing == "up" and page is not None and now - watched.pool_at >= _POOL_AGAIN_S:
             await self._read_pool(replica, watched, text, now)
+        if standing != replica.standing:
+            replica.why = _why(replica, standing, asked, health, metrics, has_pool=replica.name in self._desk.pools)
         self._desk.stands(replica, standing)
         if page is not None and standing == "up":
             self._desk.observed(replica, page.observation)
 
     async def _read_pool(self, replica: Replica, watched: Watched, text: bytes, now: float) -> None:
-        if watched.longest_tokens is None:
-            watched.longest_tokens = await self._longest(replica)
-        pool = await asyncio.get_running_loop().run_in_executor(None, pool_in, text, watched.longest_tokens)
+        await self._read_served(replica)
+        pool = await asyncio.get_running_loop().run_in_executor(None, pool_in, text, replica.served.longest_tokens)
         if pool is not None:
             watched.pool_at = now
             self._desk.has_pool(replica, pool)
 
-    async def _longest(self, replica: Replica) -> int | None:
-        """The context length that the engine's first model has."""
+    async def _read_served(self, replica: Replica) -> None:
         came = await Question(replica, b"GET", b"/v1/models", credentials=self._credentials).asked(WITHIN_S)
-        if came is None or came[0] != 200:
-            return None
-        try:
-            lengths = [card.get("max_model_len") for card in orjson.loads(came[1])["data"]]
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            return None
-        return next((length for length in lengths if type(length) is int and length > 0), None)
+        served = served_in(came[1]) if came is not None and came[0] == 200 else None
+        if served is not None or replica.standing != "up":  # it may have been started anew, with another model
+            self._desk.serves(replica, served or Served())
+
+
+def _why(replica: Replica, standing: Standing, asked: Question, health: Answer, metrics: Answer, *, has_pool: bool) -> str:
+    """Why the engine stands so, in words; empty where all is well."""
+    path = replica.address.path.decode()
+    if standing == "stalled":
+        return f"requests run there, and no token has come of them for {STALLED_S:g} s"
+    if health is None:
+        return replica.why if asked.refused else asked.broke or f"{path}/health has not answered within {WITHIN_S:g} s"
+    if standing != "up":
+        hint = f"; is {path} a part of its URL?" if path and health[0] == 404 else ""
+        return f"{path}/health answered {health[0]}{hint}"
+    if metrics is None or metrics[0] != 200:
+        return f"{path}/metrics {'did not answer' if metrics is None else f'answered {metrics[0]}'}"
+    return "" if has_pool else f"{path}/metrics shows no pool of a vLLM"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from barostat.core.errors import InputError
@@ -10,7 +12,7 @@ from barostat.core.errors import InputError
 def secret_in(path: Path) -> str:
     """The key. Errors: InputError for a file that cannot be read, or that holds anything else."""
     try:
-        text = path.read_text(encoding="utf-8").strip()
+        text = path.read_text(encoding="utf-8-sig").strip()
     except OSError as error:
         raise InputError(error.strerror or str(error), str(path)) from None
     except UnicodeDecodeError:
@@ -18,3 +20,12 @@ def secret_in(path: Path) -> str:
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise InputError("one key, and nothing else, was expected", str(path))
     return text
+
+
+def is_open_to_all(path: Path) -> bool:
+    """Everybody on this machine can read the file, and who runs this could change that: it is theirs. A mounted Secret is not."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return bool(found.st_mode & stat.S_IROTH) and found.st_uid == os.geteuid() and os.access(path, os.W_OK)

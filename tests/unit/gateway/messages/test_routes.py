@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -152,3 +153,15 @@ def test_a_number_is_read_as_the_engine_reads_it(value: object, read: int | None
     else:
         assert isinstance(found, Shape)
         assert (found.output_limit, found.sequences, found.least_output_tokens) == (read, read, read)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "The request has no body; a JSON object was expected."),
+        (b'{"model": ', "The request body is not valid JSON: unexpected end of data: line 1 column 11 (char 10)."),
+        (gzip.compress(b"{}"), "The request body is compressed: send it as it is, without a Content-Encoding."),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(body: bytes, said: str) -> None:
+    assert shape_of("chat", body) == Malformed(said)

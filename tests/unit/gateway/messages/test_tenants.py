@@ -32,6 +32,8 @@ def test_keys_of_a_file(tmp_path: Path) -> None:
         ("a: secret\nb: secret\n", ":2: two tenants"),
         ("", "holds no key"),
         ("a b c: secret", ":1:"),
+        ("red: se cret", ":1: a tenant's name, a colon and its key were expected; neither has a space"),
+        ('red: "secret"', ":1: the key stands in quotes"),
     ],
 )
 def test_what_is_wrong_is_told_without_a_key(tmp_path: Path, text: str, said: str) -> None:
@@ -41,6 +43,13 @@ def test_what_is_wrong_is_told_without_a_key(tmp_path: Path, text: str, said: st
         load_keys(path)
     assert said in str(told.value)
     assert "secret" not in str(told.value)
+
+
+def test_a_file_as_windows_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(b"\xef\xbb\xbfred: sk-1\r\nblue: sk-2\r\n")
+    table = load_keys(path)
+    assert [table.tenant_of(key) for key in (b"sk-1", b"sk-2")] == ["red", "blue"]
 
 
 def test_bearer() -> None:

@@ -74,6 +74,8 @@ def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
         if not arguments.upstream:
             raise InputError("which engines? --upstream URL for each, or deploy/NAME for the pods of a Deployment", "gateway")
         return None
+    if "://" in arguments.target:
+        raise InputError(f"an engine is named with --upstream {arguments.target}", arguments.target)
     if arguments.upstream:
         raise InputError("the engines are its pods: leave --upstream out, or the target", arguments.target)
     if arguments.ext_proc:
@@ -96,11 +98,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("is that of --port too: one of the two would not be heard", f"--admin-port {arguments.admin_port}")
     for name in ("max_body_mib", "drain_timeout", "engine_timeout"):
         if not 0 < getattr(arguments, name) < 1e6:
-            raise InputError("must be above 0", f"--{name.replace('_', '-')} {getattr(arguments, name):g}")
+            raise InputError("must be above 0, and below a million", f"--{name.replace('_', '-')} {getattr(arguments, name):g}")
     follow = _followed(arguments)
     upstreams = tuple(upstream_address(url) for url in arguments.upstream)
-    if len({address.name for address in upstreams}) < len(upstreams):
-        raise InputError("names the same engine twice", "--upstream")
+    names = [address.name for address in upstreams]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"names the same engine twice: {name}", "--upstream")
     bounds = Bounds(body_bytes=int(arguments.max_body_mib * (1 << 20)), drain_s=arguments.drain_timeout, silent_s=arguments.engine_timeout)
     return serve(
         GatewaySettings(

@@ -1,0 +1,47 @@
+"""What an engine says that it serves: the names by which requests call it and its adapters, and the context that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import orjson
+
+
+class Served(NamedTuple):
+    """`names`: what a request's `model` may be, empty where the engine does not say. `known_as`: those, and what they were loaded from."""
+
+    names: frozenset[str] = frozenset()
+    known_as: frozenset[str] = frozenset()
+    longest_tokens: int | None = None
+
+    def fits(self, model: str) -> bool:
+        """It may be that model: a folder or an alias is often called like the end of its full name."""
+        return not self.known_as or _end(model) in map(_end, self.known_as)
+
+
+def _end(name: str) -> str:
+    return name.rstrip("/").rpartition("/")[2].lower()
+
+
+def served_in(page: bytes) -> Served | None:
+    """What this answer of /v1/models says, None where it is none. `longest_tokens`: of the first card that has it."""
+    try:
+        cards = [card for card in orjson.loads(page)["data"] if isinstance(card, dict)]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    names = frozenset(name for card in cards if isinstance(name := card.get("id"), str))
+    roots = frozenset(name for card in cards if isinstance(name := card.get("root"), str))
+    lengths = (card.get("max_model_len") for card in cards)
+    return Served(names, names | roots, next((length for length in lengths if type(length) is int and length > 0), None))
+
+
+def elsewhere(served: Iterable[tuple[str, Served]]) -> Mapping[str, tuple[str, ...]]:
+    """By model, the replicas that say what they serve and do not serve it; nothing of a model that all of them serve, or none."""
+    said = {name: one.names for name, one in served if one.names}
+    found: dict[str, tuple[str, ...]] = {}
+    for model in frozenset[str]().union(*said.values()):
+        without = tuple(name for name, names in said.items() if model not in names)
+        if without:
+            found[model] = without
+    return found
