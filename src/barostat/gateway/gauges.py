@@ -35,6 +35,9 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
         "replica_forecast_peak_tokens": {"replica": {name: one.peak(ledger.margin.z) for name, one in ledger.replicas.items()}},
         "replica_foreign_tokens": {"replica": {name: one.foreign_tokens for name, one in ledger.replicas.items()}},
         "replica_shared_ratio": {"replica": {name: one.shared_ratio for name, one in ledger.replicas.items()}},
+        "replica_pace_limit_sequences": {
+            "replica": {name: one.pace.most for name, one in ledger.replicas.items() if one.pace.most is not None}
+        },
         "tokens_per_body_byte": {"route": {str(route): ratio for route, ratio in desk.counts.per_byte.items()}},
     }
     tenants = {name: tenant for name, tenant in ledger.tenants.items() if name in desk.rules.tenants}

@@ -21,13 +21,16 @@ _PROGRESS = (
 )  # fmt: skip
 
 
+_GAPS = (b"vllm:inter_token_latency_seconds", b"vllm:time_per_output_token_seconds")
+"""Newer and older name of the histogram of times between two tokens; some versions show both."""
 _LARGEST = 1e18
 """No count and no share is larger: what is, or is no number, is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnginePage:
-    """One look. `progress`: grows whenever the engine has made a token or ended a request."""
+    """One look. `progress`: grows whenever the engine has made a token or ended a request. `gaps`: between two tokens of an answer, of
+    all answers since the engine started, and `gaps_s` their sum."""
 
     usage_ratio: float
     running: int
@@ -35,11 +38,14 @@ class EnginePage:
     preemptions: int
     progress: float
     engines: int
+    gaps: float = 0.0
+    gaps_s: float = 0.0
 
-    @property
-    def observation(self) -> Observation:
-        """What the desk is told."""
-        return Observation(self.usage_ratio, self.running, self.waiting, self.preemptions)
+    def observation(self, gaps_before: float, gaps_before_s: float) -> Observation:
+        """What the desk is told; of the gaps those since the look before, where the engine has not begun anew."""
+        gaps, gaps_s = self.gaps - gaps_before, self.gaps_s - gaps_before_s
+        token_s = gaps_s / gaps if gaps > 0 and gaps_s > 0 else None
+        return Observation(self.usage_ratio, self.running, self.waiting, self.preemptions, token_s)
 
 
 def _values(page: bytes, name: bytes) -> list[float]:
@@ -62,6 +68,7 @@ def read_page(page: bytes) -> EnginePage | None:
     running = _values(page, b"vllm:num_requests_running")
     if not running:
         return None
+    gap = next((name for name in _GAPS if _values(page, name + b"_count")), _GAPS[0])
     usage = _values(page, b"vllm:kv_cache_usage_perc") or _values(page, b"vllm:gpu_cache_usage_perc")
     return EnginePage(
         usage_ratio=sum(usage) / len(usage) if usage else 0.0,
@@ -70,6 +77,8 @@ def read_page(page: bytes) -> EnginePage | None:
         preemptions=int(sum(_values(page, b"vllm:num_preemptions_total"))),
         progress=sum(sum(_values(page, name)) for name in _PROGRESS),
         engines=len(running),
+        gaps=sum(_values(page, gap + b"_count")),
+        gaps_s=sum(_values(page, gap + b"_sum")),
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from dataclasses import dataclass
 
 from barostat.gateway.desk import Desk
@@ -37,6 +38,8 @@ class Watched:
     progress: float = -1.0
     progress_at: float = 0.0
     pool_at: float = -_POOL_AGAIN_S
+    gaps: float = math.inf
+    gaps_s: float = 0.0
 
 
 def stands(before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float) -> Standing:
@@ -116,8 +119,10 @@ class Health:
         if standing != replica.standing:
             replica.why = _why(replica, standing, asked, health, metrics, has_pool=replica.name in self._desk.pools)
         self._desk.stands(replica, standing)
-        if page is not None and standing == "up":
-            self._desk.observed(replica, page.observation)
+        if page is not None:
+            if standing == "up":
+                self._desk.observed(replica, page.observation(watched.gaps, watched.gaps_s))
+            watched.gaps, watched.gaps_s = page.gaps, page.gaps_s
 
     async def _read_pool(self, replica: Replica, watched: Watched, text: bytes, now: float) -> None:
         await self._read_served(replica)
