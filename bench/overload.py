@@ -56,7 +56,7 @@ PREEMPTED, GOODPUT, THROUGHPUT, OTHERS = 0.01, 0.9, 0.95, 0.95
 
 @dataclass(slots=True)
 class Bench:
-    """What was measured so far. `rows`: for the report; `steps`: behind the gateway, to be judged; `broken`: promises that were not kept."""
+    """What was measured so far. `rows`: for the report; `steps`: behind the gateway, judged last; `broken`: promises not kept."""
 
     seconds: float
     loads: tuple[int, ...]
@@ -174,7 +174,7 @@ def overloaded(bench: Bench, engine: Engine, fits_per_s: float, good: float, tok
 
 
 def once_more(bench: Bench, limits: Sequence[Static], good: float, tokens: float) -> None:
-    """The best static limits again, and the steps held against the mean of both times: the machine wandered meanwhile, and how far is said."""
+    """The best static limits again, and the steps held against the mean of both: the machine wanders, and how far is said."""
     best = max(limits, key=lambda one: max(one.much.good_per_s(bench.slo), one.near.good_per_s(bench.slo)))
     most = max(limits, key=lambda one: max(one.much.tokens_per_s, one.near.tokens_per_s))
     found: list[Run] = []
