@@ -21,6 +21,9 @@ _AFTER_REFUSAL_NS = NS
 EDGE_INPUT_CAP = (413, "edge input cap")
 """Status and reason of a prompt that is longer than what stands before the engine lets through."""
 
+OF_ITSELF = frozenset({400, 413})
+"""Statuses of a request that is refused for what it is, however little comes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
@@ -35,6 +38,14 @@ class Rejection:
 def arrival_ns(row: Row) -> int:
     """When the row arrives, in whole nanoseconds: what is written in decimals is met exactly."""
     return round(row.arrival_s * NS)
+
+
+def is_refused_of_itself(settings: Settings, row: Row) -> bool:
+    """True if the row is longer than the engine, or the edge before it, takes: it is refused however little comes."""
+    if settings.edge_input_tokens is not None and row.input_tokens > settings.edge_input_tokens:
+        return True
+    room = settings.max_model_len - row.input_tokens
+    return row.output_tokens > room and not (settings.behaviour.output_clamped and room > 0)
 
 
 class Intake:

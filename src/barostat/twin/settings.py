@@ -176,6 +176,13 @@ class Settings:
         return blocks
 
 
+def would_not_start(settings: Settings) -> str:
+    """Why an engine would not start with such a pool, in a clause; empty where it would."""
+    if settings.fits(settings.max_model_len):
+        return ""
+    return f"one request of max_model_len {settings.max_model_len:,} does not fit in {settings.usable_blocks:,} blocks"
+
+
 def newer_than_read(version: str) -> str:
     """A sentence where the version is of a later minor than the newest whose decisions are known; else empty."""
     known = parse_version(version)

@@ -57,6 +57,7 @@ def outlook(
     else:
         ended = [life for life in outcome.lives if life.finished_ns is not None and start < life.finished_ns <= end]
     refused = sum(start <= round(one.at_s * NS) <= end for one in outcome.rejections)
+    let_in = sum(start <= life.arrival_ns <= end for life in outcome.lives) if refused else 0
     length_s = max(until_s - from_s, 1e-9)
     held = running = waiting = 0.0
     # the step under way as the stretch begins, to the last that begins within it
@@ -87,7 +88,7 @@ def outlook(
         preempted_ratio=sum(life.preemptions for life in ended) / len(ended) if ended else 0.0,
         preempted_per_s=sum(life.preemptions for life in ended) / length_s,
         recomputed_per_s=sum(life.recomputed_tokens for life in ended) / length_s,
-        refused_ratio=refused / (refused + len(ended)) if refused else 0.0,
+        refused_ratio=refused / (refused + let_in) if refused else 0.0,
         tokens_per_step=outcome.scheduled_tokens / outcome.steps if outcome.steps else 0.0,
         stuck=outcome.stuck,
         ttft_mean_s=first.mean,

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from barostat.core.errors import InputError
+from barostat.judge.experiments.cache_tier import with_tier
 from barostat.judge.experiments.outlook import Outlook, outlook
 from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.judge.observed.workload import rows_like
 from barostat.twin.forms import simulate
-from barostat.twin.linear_pace import LinearPace
 from barostat.twin.outcome import Outcome
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
@@ -241,13 +241,7 @@ def outcome_of(rows: list[Row], trial: Trial) -> Outcome:
 
         return held_at_edge(settings, trial.pace, rows, trial.kv_budget)
     outcome = simulate(settings, rows, trial.pace)
-    if not trial.tier or not isinstance(trial.pace, LinearPace) or not outcome.recomputed_tokens:
-        return outcome
-    # To first order: prompt tokens cost less by the share of them that would have come back from the tier.
-    prompts = sum(life.input_tokens for life in outcome.lives) - outcome.cached_tokens + outcome.recomputed_tokens
-    kept = 1 - min(1.0, outcome.recomputed_tokens / max(1, prompts))
-    pace = replace(trial.pace, prefill_token_s=trial.pace.prefill_token_s * kept, pair_s=trial.pace.pair_s * kept)
-    return simulate(settings, rows, pace)
+    return with_tier(outcome, trial.pace, lambda pace: simulate(settings, rows, pace)) if trial.tier else outcome
 
 
 def warming_s(traffic: ObservedTraffic, duration_s: float) -> float:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from barostat.judge.experiments.outlook import Outlook
 from barostat.judge.experiments.trials import Trial
@@ -30,6 +31,19 @@ _WORTH_RATIO = 0.005
 
 Evaluate = Callable[[Sequence[Trial]], "list[Outlook | None]"]
 """Runs trials and gives their outlooks in the same order; None for what was not run because somebody wants to stop."""
+
+
+class Score(NamedTuple):
+    """How good a point is: the larger, the better, the first that differs decides."""
+
+    holds: bool
+    within_refused: float
+    goodput: float
+
+    @property
+    def order(self) -> tuple[bool, float, float]:
+        """The same turned round: the smaller, the better."""
+        return not self.holds, 0.0 - self.within_refused, 0.0 - self.goodput
 
 
 @dataclass(slots=True)
@@ -67,25 +81,31 @@ class Results:
                 self.runs.setdefault(point, []).append(outlook)
         self.on_batch(self)
 
-    def score(self, point: Point) -> float:
-        """Goodput, less for each quantile that does not hold, and a little less for each change. Below 0 where too many are refused."""
+    def score(self, point: Point) -> Score:
+        """What makes it better than another: it keeps the service level; it refuses less beyond what may be; its goodput, less for each
+        quantile that does not hold, and a little less for each change."""
         runs = self.runs[point]
         changes = len(self.space.changed(point))
         refused = sum(too_many_refused(run, self.slo) for run in runs) / len(runs)
-        if refused > 0:
-            return -refused
-        return sum(objective(run, self.slo) for run in runs) / len(runs) * (1 - _WORTH_RATIO * changes)
+        goodput = sum(objective(run, self.slo) for run in runs) / len(runs) * (1 - _WORTH_RATIO * changes)
+        return Score(mostly_holds(runs, self.slo), -max(0.0, refused), goodput)
 
     def ranked(self, points: Sequence[Point]) -> list[Point]:
         """The points that were run, best first; ties in the order of their values."""
         known = [point for point in points if self.runs.get(point)]
-        return sorted(known, key=lambda point: (-self.score(point), [value is None for value in point], [value or 0 for value in point]))
+        return sorted(
+            known, key=lambda point: (*self.score(point).order, [value is None for value in point], [value or 0 for value in point])
+        )
 
     def best(self) -> Point:
         """The best of those that were run most; today's where nothing was."""
         most = max((len(runs) for runs in self.runs.values()), default=0)
         ranked = self.ranked([point for point, runs in self.runs.items() if len(runs) == most])
         return ranked[0] if ranked else self.space.today
+
+    def any_keeps(self) -> bool:
+        """True if anything that was run keeps the service level in more than half of its runs."""
+        return any(mostly_holds(runs, self.slo) for runs in self.runs.values() if runs)
 
     def keeps(self, point: Point) -> bool | None:
         """True if the point keeps the service level in more than half of its runs; None where it was not run."""
@@ -177,7 +197,7 @@ def proof_version(place: int) -> int:
 
 def front(results: Results, best: Point) -> list[Point]:
     """The best, then the points that no other one beats in goodput, TTFT p99 and ITL p99 at once, all with 3 versions if any has."""
-    least = min(RUNGS[1], max((len(runs) for runs in results.runs.values()), default=0))
+    least = compared_runs(results)
     known = {point: _three(runs) for point, runs in results.runs.items() if len(runs) >= least}
     kept = [
         point
@@ -188,6 +208,11 @@ def front(results: Results, best: Point) -> list[Point]:
     for point in (*([best] if best in known else []), *results.ranked(kept)):
         unique.setdefault(known[point], point)
     return list(unique.values())
+
+
+def compared_runs(results: Results) -> int:
+    """How many runs of each point are held beside each other: the same versions of the load, which may differ by more than settings do."""
+    return min(RUNGS[1], max((len(runs) for runs in results.runs.values()), default=0))
 
 
 def _three(runs: Sequence[Outlook]) -> tuple[float, float, float]:
@@ -201,8 +226,10 @@ def _three(runs: Sequence[Outlook]) -> tuple[float, float, float]:
 
 
 def _is_near(results: Results, point: Point, best: Point) -> bool:
-    """True if one run of it is about as good as one of the best's, and does not refuse more than may be."""
+    """True if one run of it is about as good as one of the best's, and refuses no more than may be; or holds where the best does not."""
     mine, its = results.runs[point][0], results.runs[best][0]
+    if holds(mine, results.slo) and not results.score(best).holds:
+        return True
     refused = too_many_refused(mine, results.slo)
     return objective(mine, results.slo) >= 0.97 * objective(its, results.slo) and refused <= max(0.0, too_many_refused(its, results.slo))
 

@@ -101,6 +101,32 @@ def test_who_stops_it_gets_the_best_so_far() -> None:
     assert prove(space, best, SLO, (PACE,), Counted(stop_after=2)) is None
 
 
+def test_what_keeps_the_service_level_is_better_than_more_that_does_not() -> None:
+    """Clients that wait get more done the more of them run, and each token later."""
+    waiting = Made(parse_spec("closed:clients=40,requests=200,input=200,output=80"))
+    slo, pace = Slo(itl_s=0.022), LinearPace(0.01, 2e-5, 1e-3, 0.0)
+    space = space_of(replace(FEW_SLOTS, max_num_seqs=8), ("max-num-seqs",), [], [])
+    results = Results(space, slo, pace, lambda trials: [run_trial(waiting, slo, trial) for trial in trials], budget=30)
+    best = search(results, 0)
+    kept = {point: results.score(point).goodput for point in results.runs if results.keeps(point)}
+    assert kept
+    assert space.today not in kept
+    assert results.score(space.today).goodput > max(kept.values())
+    assert best == max(kept, key=lambda point: kept[point])
+
+
+def test_what_every_setting_refuses_does_not_hide_which_is_better() -> None:
+    """One request in five is longer than the engine takes, whatever is set."""
+    slo = Slo(1.0, None, 0.01)
+    space = space_of(FEW_SLOTS, ("max-num-seqs",), [], [])
+    results = Results(space, slo, PACE, lambda _: [])
+    few, many = space.today, (12,)
+    results.runs = {point: [_outlook(good_per_s=good, ttft_p99_s=0.5, refused_ratio=0.2)] for point, good in ((few, 1), (many, 4))}
+    assert results.ranked([few, many]) == [many, few]
+    results.runs[many][0] = _outlook(good_per_s=4, ttft_p99_s=0.5, refused_ratio=0.3)
+    assert results.ranked([few, many]) == [few, many]
+
+
 def test_what_is_searched_is_not_what_it_is_proved_on() -> None:
     assert not {search_version(place) for place in range(50)} & {proof_version(place) for place in range(50)}
 

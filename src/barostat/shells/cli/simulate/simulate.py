@@ -23,8 +23,8 @@ examples:
 
 a row: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, and as you like: request_id, priority,
 prompt_token_ids or hash_ids. Rows without ids share no prefix. With --step-time 1 arrival times are step numbers.
-exit codes: 0 it keeps up (or too few requests to tell) and the SLO given holds, 1 it falls behind or misses it, 2 usage; behind a
-gateway: 1 more are preempted than its limits allow, 3 too few requests to tell
+exit codes: 0 it keeps up (or too few requests to tell) and the SLO given holds, 1 it falls behind, misses it or would not start,
+2 usage; behind a gateway: 1 more are preempted than its limits allow, 3 too few requests to tell
 """
 
 
@@ -139,6 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
     from barostat.shells.reports.simulation.closing import closing
     from barostat.shells.reports.simulation.text import engine_line, simulation_json, simulation_table
     from barostat.twin.keeping_up import keeping_up
+    from barostat.twin.settings import would_not_start
 
     if arguments.gateway is not None:
         if arguments.output == "html":
@@ -158,23 +159,24 @@ def run(arguments: argparse.Namespace) -> int:
         from barostat.shells.reports.simulation.page import simulation_html
     for note in found.notes:
         print(f"barostat: {note}", file=sys.stderr)
+    verdict = closing(found.settings, found.outcome, found.summary, found.slo)
     page = simulation_html(found.title, found.settings, found.outcome, found.summary, found.slo) if draws else ""
     if arguments.output == "html":
         sys.stdout.write(page)
     elif arguments.output == "json":
         document = simulation_json(found.settings, found.outcome, found.summary, found.ends)
-        document |= {"keepsUp": keeping_up(found.outcome).answer, "verdict": closing(found.outcome, found.summary, found.slo)}
+        document |= {"wouldStart": not would_not_start(found.settings), "keepsUp": keeping_up(found.outcome).answer, "verdict": verdict}
         print(json_text(document))
     else:
         print(engine_line(found.settings, found.version))
         sys.stdout.write(simulation_table(found.settings, found.outcome, found.summary, found.ends, found.slo))
-        sys.stdout.write(f"\n{closing(found.outcome, found.summary, found.slo)}\n")
+        sys.stdout.write(f"\n{verdict}\n")
     if arguments.html is not None:
         try:
             arguments.html.write_text(page, encoding="utf-8")
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.html)) from None
-    return 0 if carries(found.outcome, found.summary, found.slo) else 1
+    return 0 if carries(found.outcome, found.summary, found.slo) and not would_not_start(found.settings) else 1
 
 
 def _until_it_breaks(arguments: argparse.Namespace) -> int:

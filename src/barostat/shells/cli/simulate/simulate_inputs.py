@@ -16,7 +16,7 @@ from barostat.twin.linear_pace import LinearPace, parse_pace
 from barostat.twin.modelled import ModelledPace
 from barostat.twin.pace import EverySteps, Pace
 from barostat.twin.request import Row
-from barostat.twin.settings import KvGroup, Policy, Settings, check, for_version, newer_than_read
+from barostat.twin.settings import KvGroup, Policy, Settings, check, for_version, newer_than_read, would_not_start
 
 if TYPE_CHECKING:
     from barostat.catalog.cards import Card
@@ -70,11 +70,8 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
         settings = _direct(arguments)
     if newer := newer_than_read(arguments.engine_version or DEFAULT_VERSION):
         notes.append(newer)
-    if not settings.fits(settings.max_model_len):
-        notes.append(
-            f"one request of max_model_len {settings.max_model_len} does not fit in {settings.usable_blocks} blocks: "
-            "a real engine would not start"
-        )
+    if refused := would_not_start(settings):
+        notes.append(f"{refused}: a real engine would not start")
     return Engine(settings, pace, tuple(notes), *slo, arguments.engine_version or DEFAULT_VERSION)
 
 

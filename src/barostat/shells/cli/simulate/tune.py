@@ -32,6 +32,7 @@ several, 4 where the pace is an estimate; or fewer. The limit that is shown coun
 Ctrl-C answers with the best so far. The answer does not depend on the number of cores.
 exit codes: 0 answered, 2 usage or something needed was not seen, 3 nothing holds the service level, 4 unreachable or not vLLM
 """
+_NO_ARGUMENTS = "{}: the engine would not start, no arguments are given (a smaller --max-model-len, or a larger pool)"
 
 
 def add_parser(verbs: Any) -> None:
@@ -73,12 +74,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Search, prove, print."""
     from barostat.core.errors import InputError
     from barostat.io.parallel_trials import Cores
+    from barostat.judge.experiments.trials import PartsOf
     from barostat.judge.experiments.tuning import Results, search, search_version
     from barostat.judge.experiments.tuning_proof import most_runs, prove
     from barostat.judge.experiments.tuning_space import space_of, usual
     from barostat.shells.cli.simulate.situation import situation
+    from barostat.shells.cli.simulate.too_long import too_long
     from barostat.shells.cli.simulate.unused_options import refuse_idle, refuse_live
     from barostat.shells.reports.tuning.tuned import Tuned, beside_args, tune_args, tune_json, tune_markdown, tune_table
+    from barostat.twin.settings import would_not_start
     from barostat.twin.summary import Slo
 
     for name in ("slo_ttft_p99", "slo_itl_p99"):
@@ -96,9 +100,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("say what good means: --slo-ttft-p99 S, --slo-itl-p99 S, or --limits FILE with a service level", "tune")
     for note in now.notes:
         print(f"barostat: {note}", file=sys.stderr)
+    if arguments.output == "args" and (refused := would_not_start(now.settings)):
+        raise InputError(_NO_ARGUMENTS.format(refused), "tune -o args")
     sample = now.load.rows(search_version(0))
     if not sample:
         raise InputError("the load has no request", "tune")
+    if told := too_long(now.settings, now.load.trace if isinstance(now.load, PartsOf) else sample):
+        beyond = told.ratio > arguments.max_refused
+        never = f": more than --max-refused {arguments.max_refused:g}, so no setting holds the service level" if beyond else ""
+        print(f"barostat: {told.words}{never}", file=sys.stderr)
     levers = tuple(dict.fromkeys(arguments.levers)) or usual(now.settings)
     space = space_of(now.settings, levers, [row.input_tokens for row in sample], [row.output_tokens for row in sample])
     shown = _Progress(arguments.budget + most_runs(space, now.paces))
@@ -153,6 +163,7 @@ def _refuse_to_start(now: Situation, tuned: Tuned) -> None:
     from barostat.judge.experiments.lever_words import Asked
     from barostat.shells.cli.simulate.simulate_inputs import engine_of
     from barostat.shells.cli.simulate.what_if_candidates import with_values
+    from barostat.twin.settings import would_not_start
 
     values = [Asked(name, str(value)) for name, value in tuned.flags.items() if value is not None]
     kept = copy.copy(now.arguments)
@@ -164,11 +175,8 @@ def _refuse_to_start(now: Situation, tuned: Tuned) -> None:
         raise InputError(
             f"an engine with the settings found would not start ({error.what}): no arguments are given", "tune -o args"
         ) from None
-    if not settings.fits(settings.max_model_len):
-        raise InputError(
-            f"one request of max_model_len {settings.max_model_len:,} does not fit in {settings.usable_blocks:,} blocks: the engine "
-            "would not start, no arguments are given (a smaller --max-model-len, or a larger pool)", "tune -o args",
-        )  # fmt: skip
+    if refused := would_not_start(settings):
+        raise InputError(_NO_ARGUMENTS.format(refused), "tune -o args")
 
 
 class _Progress:
@@ -195,7 +203,9 @@ class _Progress:
             best = results.best()
             runs = results.runs[best]
             good = sum(run.good_per_s for run in runs) / len(runs)
-            if good > self._good and results.score(best) >= 0:  # with more runs of it an estimate may fall: what is shown only rises
+            if not results.score(best).holds:
+                self._best = self._best or "; nothing yet that holds the service level"
+            elif good > self._good:  # with more runs of it an estimate may fall: what is shown only rises
                 self._good = good
                 self._best = f"; best so far {good:.3g} good/s with {summary_of(results.space.changed(best))}"
         if not self._live:

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from barostat.core.errors import InputError
-from barostat.judge.experiments.breaking_point import BreakingPoint, breaking_point
+from barostat.judge.experiments.breaking_point import BreakingPoint, breaking_point, rate_of
+from barostat.judge.experiments.service_level import WITHIN_RATIO, stated
+from barostat.shells.cli.simulate.too_long import too_long
 from barostat.shells.reports.simulation.breaking import breaking_json, breaking_text
 from barostat.twin.keeping_up import FEWEST
 from barostat.twin.pace import Pace
@@ -32,8 +34,14 @@ def find_and_print(candidates: Sequence[Candidate], slo: Slo, output: str, versi
             raise InputError("these clients wait for their answers, so the load is their number: try more of them (closed:)", _FLAG)
         if len(rows) < FEWEST:
             raise InputError(f"{len(rows)} requests are too few to see whether an engine keeps up; {FEWEST} at least", _FLAG)
+        if rate_of(rows) == 0.0:
+            raise InputError(f"all {len(rows):,} requests come at one instant: what has no rate cannot come faster", _FLAG)
     found: list[BreakingPoint] = []
     for name, settings, rows, paces in candidates:
+        if told := too_long(settings, rows):
+            hopeless = stated(slo) and told.ratio > 1 - WITHIN_RATIO
+            never = f"; so no load has {WITHIN_RATIO:.0%} good" if hopeless else ""
+            print(f"barostat: {name + ': ' if name else ''}{told.words}{never}", file=sys.stderr)
         print(f"barostat: looking for the load that breaks {name or 'it'}", file=sys.stderr)
         found.append(breaking_point(name, settings, rows, paces, slo))
     if output == "json":

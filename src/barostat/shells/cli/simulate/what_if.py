@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from barostat.twin.settings import Settings
     from barostat.twin.summary import Slo, Summary
 
+    Ends = dict[str, tuple[Summary, ...]]
+
 EPILOG = """\
 examples:
   barostat what-if --trace rows.jsonl --kv-blocks 4000 --max-num-seqs 128 --latency base=0.012,prefill=3e-5,kv=2e-8 \\
@@ -32,7 +34,8 @@ each --set is one candidate; what it does not name stays as it is today. It take
 proposal of diagnose says (--set "--watermark 0.05"), and beside the engine: edge-input-cap, edge-output-cap, edge-kv-budget (tokens),
 replicas=N or +1, load=2 (twice as much comes). The pool that follows from gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes,
 tensor-parallel-size or enforce-eager is reckoned where model and card are known
-exit codes: 0 compared, 1 an engine would be stuck for ever, 2 usage or something needed was not seen, 4 unreachable or not vLLM
+exit codes: 0 compared, 1 an engine would be stuck for ever or would not start, 2 usage or something needed was not seen,
+4 unreachable or not vLLM
 """
 
 _RUNS = 5
@@ -80,35 +83,44 @@ def run(arguments: argparse.Namespace) -> int:
 
         raise InputError("say which traffic: --from URL, deploy/NAME or BUNDLE, --trace FILE or --workload SPEC", "what-if")
     from barostat.shells.reports.simulation.text import simulation_json
+    from barostat.twin.settings import would_not_start
 
-    shown = _tried(arguments)
+    shown, ends = _tried(arguments)
     if arguments.output == "json":
-        candidates = [{"name": name, **simulation_json(settings, outcome, summary)} for name, settings, outcome, summary in shown]
+        candidates = [
+            {"name": name, **simulation_json(settings, outcome, summary, ends[name])} for name, settings, outcome, summary in shown
+        ]
         print(json_text({"apiVersion": candidates[0]["apiVersion"], "kind": "WhatIf", "candidates": candidates}))
     elif arguments.output == "html":
         from barostat.shells.reports.simulation.page import runs_html
 
         title = arguments.workload or arguments.trace.name
         slo = _slo_of(arguments)
-        rows = _rows([(name, outcome, summary) for name, _, outcome, summary in shown], slo)
+        from barostat.shells.reports.simulation.candidates_table import candidate_rows
+
+        rows = candidate_rows([(name, outcome, summary) for name, _, outcome, summary in shown], slo)
         sys.stdout.write(runs_html(title, shown, rows, slo, _of_another_load(arguments)))
     else:
         from barostat.shells.cli.simulate.simulate_inputs import engine_of
+        from barostat.shells.reports.simulation.candidates_table import candidates_table, off_lines
         from barostat.shells.reports.simulation.text import engine_line
 
         print(engine_line(shown[0][1], engine_of(arguments).version))
-        sys.stdout.write(_table([(name, outcome, summary) for name, _, outcome, summary in shown], _slo_of(arguments)))
-    return 1 if any(outcome.stuck for _, _, outcome, _ in shown) else 0
+        sys.stdout.write(candidates_table([(name, outcome, summary) for name, _, outcome, summary in shown], _slo_of(arguments)))
+        sys.stdout.writelines(f"{line}\n" for line in off_lines(ends))
+        sys.stdout.writelines(f"{name} WOULD NOT START: {why}\n" for name, one, _, _ in shown if (why := would_not_start(one)))
+    return 1 if any(outcome.stuck or would_not_start(settings) for _, settings, outcome, _ in shown) else 0
 
 
-def _tried(arguments: argparse.Namespace) -> list[tuple[str, Settings, Outcome, Summary]]:
-    """Today and every candidate, each on the traffic that the arguments name."""
+def _tried(arguments: argparse.Namespace) -> tuple[list[tuple[str, Settings, Outcome, Summary]], Ends]:
+    """Today and every candidate, each on the traffic that the arguments name; and each with steps as they may be."""
     from barostat.judge.experiments.trials import outcome_of
-    from barostat.shells.cli.simulate.simulate_inputs import engine_of, front_of, load_of, pace_of
+    from barostat.shells.cli.simulate.simulate_inputs import engine_of, front_of, interval_of, load_of, pace_of
     from barostat.shells.cli.simulate.what_if_candidates import candidate_of, with_changes
     from barostat.twin.summary import Slo, summarise, together
 
-    shown = []
+    shown: list[tuple[str, Settings, Outcome, Summary]] = []
+    ends: Ends = {}
     said: set[str] = set()
     given = pace_of(arguments, engine_of(arguments)) if arguments.latency is not None else None  # a log is of today's pool
     for name in ("today", *arguments.candidates):
@@ -121,11 +133,15 @@ def _tried(arguments: argparse.Namespace) -> list[tuple[str, Settings, Outcome, 
                 said.add(note)
                 print(f"barostat: {note}", file=sys.stderr)
         pace = given or pace_of(changed, engine)
-        outcome = outcome_of(load.rows(0), tried.trial(0, pace))
         slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
-        summary = summarise(outcome, tried.settings.usable_blocks, slo, front_of(pace))
-        shown.append((name, tried.settings, outcome, together(summary, tried.engines)))
-    return shown
+        rows = load.rows(0)
+        found = []
+        for one in (pace, *interval_of(pace)):
+            outcome = outcome_of(rows, tried.trial(0, one))
+            found.append((outcome, together(summarise(outcome, tried.settings.usable_blocks, slo, front_of(one)), tried.engines)))
+        shown.append((name, tried.settings, *found[0]))
+        ends[name] = tuple(summary for _, summary in found[1:])
+    return shown, ends
 
 
 def _slo_of(arguments: argparse.Namespace) -> Slo:
@@ -214,6 +230,7 @@ def _run_from(arguments: argparse.Namespace) -> int:
     from barostat.shells.cli.simulate.situation import situation
     from barostat.shells.cli.simulate.what_if_candidates import candidate_of
     from barostat.shells.reports.simulation.side_by_side import side_by_side, what_if_json
+    from barostat.twin.settings import would_not_start
     from barostat.twin.summary import Slo
 
     runs = _RUNS if arguments.runs is None else arguments.runs
@@ -231,6 +248,8 @@ def _run_from(arguments: argparse.Namespace) -> int:
         tried, engine = candidate_of(now.arguments, name, now.sizing, now.replicas)
         candidates.append(tried)
         notes += [note for note in (*engine.notes, *tried.told) if note not in notes]
+        if (refused := would_not_start(tried.settings)) and not would_not_start(now.settings):
+            notes.append(f"{name} WOULD NOT START: {refused}")
     shown = [compare(one, now.load, now.slo, now.paces, versions) for one in candidates]
     off = far_off(shown[0], now.measured, now.within) if now.traffic is not None else ()
     if off:
@@ -251,46 +270,4 @@ def _run_from(arguments: argparse.Namespace) -> int:
 
             print(engine_line(now.settings, engine_of(now.arguments).version))
             sys.stdout.write(side_by_side(shown, now.slo, now.measured, now.within))
-    return 1 if any(one.stuck for one in shown) else 0
-
-
-def _rows(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> list[tuple[str, ...]]:
-    """The table as cells, the heading first. Without a service level nothing is called good."""
-    from barostat.judge.experiments.service_level import stated
-    from barostat.shells.reports.simulation.text import format_seconds
-
-    titles = (
-        "good/s" if stated(slo) else "requests/s",
-        "tokens/s",
-        "TTFT p50",
-        "TTFT p99",
-        "ITL p50",
-        "ITL p99",
-        "KV mean",
-        "preempted",
-        "recomputed",
-        "rejected",
-    )
-    rows: list[tuple[str, ...]] = [("", *titles)]
-    for name, outcome, summary in shown:
-        rows.append((
-            name, f"{summary.good_per_s:.4g}", f"{summary.output_tokens_per_s:,.5g}",
-            format_seconds(summary.ttft.p50), format_seconds(summary.ttft.p99),
-            format_seconds(summary.itl.p50), format_seconds(summary.itl.p99), f"{summary.usage_mean_ratio:.0%}", f"{outcome.preemptions:,}",
-            f"{outcome.recomputed_tokens:,}", f"{summary.rejected:,}",
-        ))  # fmt: skip
-    return rows
-
-
-def _table(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> str:
-    """A line for each setting; where that is wider than the terminal, a column."""
-    from barostat.shells.reports.aligned import aligned
-    from barostat.shells.reports.wrapped import terminal_width
-
-    rows = _rows(shown, slo)
-    lines = aligned(rows, right=range(1, len(rows[0])))
-    if max(map(len, lines)) > terminal_width():
-        turned = list(zip(*rows, strict=True))
-        lines = aligned(turned, right=range(1, len(turned[0])))
-    lines += [f"{name} is STUCK: {outcome.stuck}" for name, outcome, _ in shown if outcome.stuck]
-    return "\n".join(lines) + "\n"
+    return 1 if any(one.stuck or would_not_start(one.settings) for one in shown) else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import copy
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,6 +18,7 @@ from barostat.judge.experiments.pool_change import SIZING, Sizing
 from barostat.shells.cli.simulate.simulate import add_engine_arguments
 from barostat.shells.cli.simulate.simulate_inputs import Engine, engine_of
 
+_ON = ("true", "on", "yes")
 _BESIDES = (*EDGE, *FLEET, OFFLOADING)
 _NOT_PLANNED = Sizing(lacks="the model's shape (--model-config) and the card (--gpu)")
 
@@ -33,7 +35,10 @@ def candidate_of(arguments: argparse.Namespace, words: str, sizing: Sizing = _NO
     if "block-size" in names and "kv-blocks" not in names and arguments.kv_blocks is not None:
         changed.kv_blocks = (arguments.kv_blocks - 1) * (arguments.block_size or USUAL_BLOCK_TOKENS) // changed.block_size + 1
     engine = engine_of(changed)
-    return candidate(words, besides, Today(engine.settings, sizing, replicas)), engine
+    found = candidate(words, besides, Today(engine.settings, sizing, replicas))
+    if any(one.name == "enforce-eager" and (one.value or "").lower() in _ON for one in (*own, *besides)):
+        found = replace(found, told=(*found.told, f"--set {words}: only the pool is reckoned; without graphs small steps take longer too"))
+    return found, engine
 
 
 def with_changes(arguments: argparse.Namespace, words: str) -> argparse.Namespace:
@@ -59,7 +64,7 @@ def with_values(arguments: argparse.Namespace, values: Sequence[Asked], words: s
         if value is None:
             raise InputError(f"{name} cannot be left out here: give a value", f"--set {words}")
         if value.lower() in ("true", "false", "on", "yes", "no"):
-            given.append(f"--{name}" if value.lower() in ("true", "on", "yes") else f"--no-{name}")
+            given.append(f"--{name}" if value.lower() in _ON else f"--no-{name}")
         else:
             given += [f"--{name}", value]
     parser = Strict(add_help=False, allow_abbrev=False)

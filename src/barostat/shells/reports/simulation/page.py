@@ -46,7 +46,7 @@ def simulation_html(title: str, settings: Settings, outcome: Outcome, summary: S
         ("Prefix cache", f"{summary.hit_ratio:.1%}", "of the prompt tokens were there"),
     )
     body = (
-        f"{heading('simulate', title, came_in(summary))}{run_verdict(outcome, summary, asked)}{figures(tiles)}"
+        f"{heading('simulate', title, came_in(summary))}{run_verdict(settings, outcome, summary, asked)}{figures(tiles)}"
         f"<h2>Over time</h2>{one_over_time(settings, outcome, summary, asked)}"
         f"<h2>Latencies</h2>{table(rows)}{footer('the same as data: barostat simulate -o json')}"
     )

@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 from barostat.core.units import figure, many
 from barostat.judge.experiments.service_level import WITHIN_RATIO, carries, holds, stated
 from barostat.shells.reports.sheet.page import verdict
-from barostat.shells.reports.simulation.closing import level
+from barostat.shells.reports.simulation.closing import level, refused_of_themselves
 from barostat.shells.reports.simulation.over_time import Run
 from barostat.shells.reports.simulation.text import format_seconds
 from barostat.twin.keeping_up import keeping_up
 from barostat.twin.outcome import Outcome
+from barostat.twin.settings import Settings, would_not_start
 from barostat.twin.summary import Slo, Summary
 
 _WORTH_A_WORD = 1.01
@@ -19,14 +20,17 @@ _MANY_PREEMPTIONS = 0.1
 """So many for each request are worth a warning."""
 
 
-def run_verdict(outcome: Outcome, summary: Summary, slo: Slo) -> str:
-    """The card of one run: stuck, too much, out of its service level, under pressure, or well."""
+def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) -> str:
+    """The card of one run: not to be started, stuck, too much, out of its service level, under pressure, or well."""
+    if refused := would_not_start(settings):
+        return verdict("critical", "WOULD NOT START", "a real engine ends before it serves", refused)
     if outcome.stuck:
         return verdict("critical", "STUCK", "the engine would wait for ever", outcome.stuck)
     found = keeping_up(outcome)
     unfinished = summary.requests - summary.finished - summary.rejected
     left = f", {unfinished:,} unfinished" if unfinished else ""
-    done = f"{summary.finished:,} of {many(summary.requests, 'request')} finished, {summary.rejected:,} rejected{left}"
+    longer = f"{told}. " if (told := refused_of_themselves(outcome)) else ""
+    done = f"{longer}{summary.finished:,} of {many(summary.requests, 'request')} finished, {summary.rejected:,} rejected{left}"
     sentence = f"{found.because}. {done}; {many(outcome.preemptions, 'preemption')}."
     sentence = sentence[0].upper() + sentence[1:]
     if found.answer == "falls behind":
@@ -39,7 +43,7 @@ def run_verdict(outcome: Outcome, summary: Summary, slo: Slo) -> str:
     if outcome.preemptions > summary.requests * _MANY_PREEMPTIONS:
         return verdict("warning", "PRESSURE", f"it keeps up, with {many(outcome.preemptions, 'preemption')}", sentence)
     if found.answer == "cannot tell":
-        return verdict("info", "CANNOT TELL", "too few requests to see whether it keeps up", sentence)
+        return verdict("info", "CANNOT TELL", "nothing shows whether it keeps up", sentence)
     held = f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}" if stated(slo) else "no service level was stated"
     return verdict("none", "KEEPS UP", held, sentence)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from barostat.judge.experiments.tuning import front
+from barostat.judge.experiments.tuning import compared_runs, front
 from barostat.judge.experiments.tuning_proof import summary_of
 from barostat.shells.reports.sheet.page import figures, footer, heading, items, page, table, verdict
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges, side_by_side
@@ -43,9 +43,9 @@ def _told(tuned: Tuned) -> tuple[str, str]:
         return "critical", "DOES NOT HOLD"
     if tuned.proof is None:
         return "info", "NOT CONFIRMED"
-    if not tuned.changed or not (tuned.proof.told and tuned.proof.gain_per_s > 0):
+    if not tuned.changed or not (tuned.reached or (tuned.proof.told and tuned.proof.gain_per_s > 0)):
         return "info", "NOTHING BETTER"
-    return ("none", "BETTER") if tuned.proof.agreed else ("warning", "NOT SURE")
+    return ("none", "BETTER") if tuned.proof.agreed or tuned.reached else ("warning", "NOT SURE")
 
 
 def _figures(tuned: Tuned) -> str:
@@ -71,7 +71,7 @@ def _drawings(tuned: Tuned) -> str:
         rows = [
             _candidate(summary_of(results.space.changed(point)), values, point == tuned.best)
             for point in front(results, tuned.best)[:_MOST]
-            if (values := values_of(results.runs[point], field))
+            if (values := values_of(results.runs[point][: compared_runs(results)], field))
         ]
         if not rows:
             continue

@@ -9,7 +9,7 @@ from typing import Any
 
 from barostat.core.units import figure
 from barostat.judge.experiments.outlook import Outlook
-from barostat.judge.experiments.tuning import Results, front, mostly_holds
+from barostat.judge.experiments.tuning import Results, compared_runs, front, mostly_holds
 from barostat.judge.experiments.tuning_proof import Proof, summary_of
 from barostat.judge.experiments.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
 from barostat.shells.reports.aligned import aligned
@@ -44,6 +44,16 @@ class Tuned:
         return self.results.keeps(self.best) if self.proof is None else self.proof.holds
 
     @property
+    def reached(self) -> bool:
+        """True if the service level holds with the winner, and does not today: whatever else that costs."""
+        return self.proof is not None and self.proof.holds and not self.proof.holds_today
+
+    @property
+    def only_searched(self) -> bool:
+        """True if something kept the service level while it was searched, and the winner does not on the requests held out."""
+        return self.holds is False and self.results.any_keeps()
+
+    @property
     def flags(self) -> dict[str, Value]:
         """The same as vLLM's arguments."""
         return flags_of(self.results.space.settings, self.changed)
@@ -68,14 +78,16 @@ def tune_args(tuned: Tuned) -> str:
 
 def beside_args(tuned: Tuned) -> str:
     """What bare arguments do not tell, in a sentence: that nothing better was found, or what is no argument. Empty where they tell all."""
+    short = [] if tuned.holds is not False else ["the service level does not hold with them"]
     if not tuned.changed:
-        return "nothing better than today's settings was found: these arguments are today's"
+        return "; ".join(("nothing better than today's settings was found: these arguments are today's", *short))
     if not tuned.flags:
-        return f"what is better is at the edge, not in the engine ({summary_of(tuned.live)}): these arguments are today's"
-    said = _left_out(tuned)
+        edge = f"what is better is at the edge, not in the engine ({summary_of(tuned.live)}): these arguments are today's"
+        return "; ".join((edge, *short))
+    said = [*short, *_left_out(tuned)]
     if tuned.live:
         said.append(f"beside these arguments, at the edge: {summary_of(tuned.live)}")
-    if tuned.proof is not None and not (tuned.proof.told and tuned.proof.gain_per_s > 0):
+    if tuned.proof is not None and not (tuned.proof.told and tuned.proof.gain_per_s > 0) and not tuned.reached:
         said.append("nothing better than today's settings beyond noise was found: these arguments are not worth a restart by themselves")
     return "; ".join(said)
 
@@ -102,6 +114,7 @@ def tune_markdown(tuned: Tuned) -> str:
 def tune_json(tuned: Tuned) -> dict[str, Any]:
     """`kind: Tuning` as plain data."""
     results, proof = tuned.results, tuned.proof
+    compared = compared_runs(results)
     return {
         "apiVersion": API_VERSION,
         "kind": "Tuning",
@@ -124,7 +137,9 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
             "binds": proof.binds,
             "lostWithoutPerSecond": {name: _short(value) for name, value in proof.parts.items()},
         },
-        "front": [{"changes": results.space.changed(point), **_three_json(results.runs[point])} for point in front(results, tuned.best)],
+        "front": [
+            {"changes": results.space.changed(point), **_three_json(results.runs[point][:compared])} for point in front(results, tuned.best)
+        ],
         "runs": results.spent,
         "stopped": results.stopped,
         "pace": pace_json(results.pace),
@@ -142,9 +157,7 @@ def headline(tuned: Tuned) -> list[str]:
     ]
     if tuned.slo.refused_ratio is not None:
         asked.append(f"at most {tuned.slo.refused_ratio:.0%} refused")
-    level = " and ".join(asked)
-    first = f"nothing that was tried holds {level}; the closest to it" if tuned.holds is False else f"best for {level}"
-    lines = [f"{first}: {summary_of(changed)}"]
+    lines = [f"{_first(tuned, ' and '.join(asked))}: {summary_of(changed)}"]
     if proof is not None and changed and _is_in_vain(tuned):
         return [*lines, f"  no change is worth a restart: on {_runs(proof)}: 0 good requests/s today, and 0 with it"]
     if tuned.flags:
@@ -162,15 +175,23 @@ def headline(tuned: Tuned) -> list[str]:
     if not changed:
         return [*lines, f"  nothing that was tried is worth a change: {figure(before)} good requests/s today"]
     percent = f" ({proof.gain_per_s / before:+.0%})" if before else ""
-    sure = "more than noise" if proof.told else "within noise: not worth a restart by itself"
+    sure = "more than noise" if proof.told else "within noise" if tuned.reached else "within noise: not worth a restart by itself"
     if proof.told and not proof.agreed:
-        sure = "more than noise, but not with every pace that the engine's metrics allow: look longer, under another load too"
+        sure = "more than noise, but not with every pace that its steps may have"
+    if tuned.reached:
+        sure += "; the service level holds then, and does not today"
     error = f" with a standard error of {figure(proof.error_per_s, 2)}" if math.isfinite(proof.error_per_s) else ""
     lines.append(
         f"  on {_runs(proof)}: {figure(before)} good requests/s today, {figure(after)} then{percent}, "
         f"difference {proof.gain_per_s:+.3g}{error}: {sure}"
     )
     return lines
+
+
+def _first(tuned: Tuned, level: str) -> str:
+    if tuned.only_searched:
+        return f"the best of the search does not hold {level} on requests that it has not seen"
+    return f"nothing that was tried holds {level}; the closest to it" if tuned.holds is False else f"best for {level}"
 
 
 def _runs(proof: Proof) -> str:
@@ -197,7 +218,11 @@ def why(tuned: Tuned) -> list[str]:
         lines.append(f"today: {proof.binds_today}; {_level(proof.today, proof.holds_today)}")
     if proof is not None and tuned.changed:
         lines.append(f"then:  {proof.binds}; {_level(proof.best, proof.holds)}")
-    if tuned.holds is False:
+    if tuned.only_searched:
+        lines.append(
+            "it held in the search, so it is at the edge of what it can do: less load, more replicas, or a search for a stricter level"
+        )
+    elif tuned.holds is False:
         untried = [f"--lever {name}" for name in ON_REQUEST if name not in {lever.name for lever in tuned.results.space.levers}]
         also = f"; {', '.join(untried)} would be tried as well" if untried else ""
         lines.append(f"no setting that was tried holds the service level on this load: it takes less load or more replicas{also}")
@@ -224,7 +249,7 @@ def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:
     results = tuned.results
     found = []
     for point in front(results, tuned.best)[:_SHOWN]:
-        runs = results.runs[point]
+        runs = results.runs[point][: compared_runs(results)]
         kept = mostly_holds(runs, tuned.slo)
         latencies = (latency_of(runs, name, format_seconds) for name in ("ttft_p99_s", "itl_p99_s"))
         cells = (f"{figure(mean_of(runs))}", *latencies, f"{mean_of(runs, 'refused_ratio'):.1%}")

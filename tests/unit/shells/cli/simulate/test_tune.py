@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,16 @@ import pytest
 from barostat.io import parallel_trials
 from barostat.io.parallel_trials import Cores
 from barostat.judge.experiments.outlook import Outlook
-from barostat.judge.experiments.trials import Trial, run_trial
+from barostat.judge.experiments.trials import Made, Trial, run_trial
 from barostat.judge.experiments.tuning import Results
+from barostat.judge.experiments.tuning_proof import Proof
 from barostat.judge.experiments.tuning_space import Lever, Space
 from barostat.shells.cli.main import main
-from barostat.shells.reports.tuning.tuned import Tuned, beside_args, headline, tune_args
+from barostat.shells.reports.tuning.tuned import Tuned, beside_args, front_rows, headline, tune_args, why
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
+from barostat.twin.workload.made import parse_spec
 
 BUNDLES = Path(__file__).parents[4] / "data/bundles"
 COMMAND = [
@@ -160,6 +163,66 @@ def test_one_limit_is_shown_from_the_start_and_kept(capsys: pytest.CaptureFixtur
     assert {limit for _, limit in shown} == {"44"}  # 20 for the search; 12, and 6 for each of two levers, for the proof
     assert found["runs"] == int(shown[-1][0]) <= 20
     assert found["runs"] + found["proof"]["runs"] <= 44
+
+
+def test_a_service_level_that_costs_goodput_is_kept_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "tune", "--workload", "closed:clients=40,requests=200,input=200,output=80", "--kv-blocks", "2000", "--max-model-len", "4000",
+        "--max-num-seqs", "8", "--latency", "base=0.01,prefill=2e-5,decode=1e-3", "--slo-itl-p99", "0.022", "--budget", "20",
+        "--lever", "max-num-seqs", "--cores", "1",
+    ]  # fmt: skip
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("best for ITL p99 <= 22 ms and at most 1% refused: max-num-seqs 6")
+    assert "the service level holds then, and does not today" in said
+    assert main([*command, "-o", "args"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "--max-num-active-seqs 6\n"
+    assert "not worth a restart" not in printed.err
+    shown = [float(good) for good in re.findall(r"best so far ([\d.]+) good/s", printed.err)]
+    assert shown == sorted(shown)
+    assert main([*command, "--max-model-len", "40000", "--lever", "watermark", "-o", "args"]) == 2
+    refused = capsys.readouterr()
+    assert refused.out == ""
+    assert "would not start, no arguments are given" in refused.err
+    assert "runs" not in refused.err  # before the search, not after it
+
+
+def test_requests_that_no_setting_lets_in_are_told_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [*COMMAND, "--lever", "max-num-seqs", "--max-model-len", "400", "--cores", "1"]
+    assert main(command) == 3
+    told = capsys.readouterr()
+    assert "are longer than max_model_len 400, and refused however little comes: more than --max-refused 0.01" in told.err
+    assert "max-num-seqs" in told.out.splitlines()[0]  # the others are served better all the same
+    assert main([*command, "--max-refused", "0.5"]) == 0
+
+
+def test_rows_beside_each_other_are_of_the_same_requests() -> None:
+    """Parts of a trace differ by more than settings do: the winner's six runs are not held against three of another's."""
+    space = Space(Settings(kv_blocks=2000, max_num_seqs=3), (Lever("watermark", (0.01, 0.05), 0),))
+    results = Results(space, Slo(1.0), LinearPace(0.01, 2e-5, 1e-4, 1e-8), lambda _: [])
+    run = run_trial(Made(parse_spec("poisson:rate=6,minutes=0.1,input=200,output=80")), Slo(1.0), Trial(space.settings, 0, results.pace))
+    dense, quiet = replace(run, good_per_s=12.0), replace(run, good_per_s=8.0)
+    results.runs = {(0.01,): [dense] * 3 + [quiet] * 3, (0.05,): [replace(dense, ttft_p99_s=0.0)] * 3}
+    assert {row[0] for row in front_rows(Tuned(results, (0.01,), None, Slo(1.0)))} == {"12"}
+
+
+def test_what_held_in_the_search_alone_is_not_called_untried() -> None:
+    space = Space(Settings(kv_blocks=2000, max_num_seqs=3), (Lever("watermark", (0.01, 0.05), 0),))
+    slo = Slo(1.0, None, 0.01)
+    results = Results(space, slo, LinearPace(0.01, 2e-5, 1e-4, 1e-8), lambda _: [])
+    held = run_trial(
+        Made(parse_spec("poisson:rate=6,minutes=0.1,input=200,output=80")),
+        slo,
+        Trial(replace(space.settings, max_num_seqs=64), 0, results.pace),
+    )
+    late = replace(held, ttft_p99_s=1.2)
+    results.runs = {(0.05,): [held]}
+    proof = Proof((late,), (late,), 0.1, 0.01, True, True, False, False, "", "", {}, 2)
+    tuned = Tuned(results, (0.05,), proof, slo)
+    assert headline(tuned)[0].startswith("the best of the search does not hold")
+    assert not any("no setting that was tried" in line for line in why(tuned))
+    assert "the service level does not hold with them" in beside_args(tuned)
 
 
 def test_a_service_level_that_nothing_holds_is_said(capsys: pytest.CaptureFixture[str]) -> None:

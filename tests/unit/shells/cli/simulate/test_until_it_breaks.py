@@ -44,6 +44,34 @@ def test_a_load_that_it_does_not_carry_is_a_finding(capsys: pytest.CaptureFixtur
     assert "lost at any load" in capsys.readouterr().out
 
 
+def test_what_is_too_long_for_any_load_hides_no_load_that_is_carried(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three of 40 requests are longer than the engine takes. Without an SLO the others tell; with one, 99 % can never be good."""
+    run = [
+        "simulate",
+        "--workload",
+        "poisson:rate=2,minutes=0.3,input=100,output=20",
+        *LOAD[2:],
+        "--max-model-len",
+        "170",
+        "--until-it-breaks",
+    ]
+    assert main(run) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("It holds up to ")
+    assert "are longer than max_model_len 170, and refused however little comes\n" in told.err
+    assert main([*run, "--slo-ttft", "10"]) == 1
+    told = capsys.readouterr()
+    assert "lost at any load" in told.out
+    assert "so no load has 99% good" in told.err
+
+
+def test_what_comes_at_one_instant_has_no_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "batch.jsonl"
+    trace.write_text('{"arrival_s": 3, "input_tokens": 100, "output_tokens": 20}\n' * 30)
+    assert main(["simulate", "--trace", str(trace), *LOAD[2:], "--until-it-breaks"]) == 2
+    assert "all 30 requests come at one instant" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

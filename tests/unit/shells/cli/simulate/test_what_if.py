@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +210,55 @@ def test_runs_and_their_length_belong_to_traffic_that_was_seen(capsys: pytest.Ca
     assert "--runs 0: must be 1 to 100" in capsys.readouterr().err
     assert main([*seen, "--workload", "poisson:rate=1", "--duration", "1m"]) == 2
     assert "--duration: belongs to --from without" in capsys.readouterr().err
+
+
+RECKONED = [
+    "what-if", "--workload", "poisson:rate=4,input=1500,output=400,minutes=0.5", "--model-config", "Qwen/Qwen3-8B", "--gpu", "H100",
+    "--kv-blocks", "800", "--max-model-len", "8192",
+]  # fmt: skip
+
+
+def test_what_steps_may_be_off_by_stands_beside_every_forecast(capsys: pytest.CaptureFixture[str]) -> None:
+    """Steps that are reckoned come with an interval, in the table as in the data; steps that are given do not."""
+    command = [*RECKONED, "--set", "max-num-seqs=4"]
+    assert main([*command, "-o", "json"]) == 0
+    for one in json.loads(capsys.readouterr().out)["candidates"]:
+        faster, slower = one["interval"]
+        assert faster["itlSeconds"]["p99"] < one["itlSeconds"]["p99"] < slower["itlSeconds"]["p99"]
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert len(re.findall(r"^(?:today|max-num-seqs=4) .* ms to .* ms ", told, re.MULTILINE)) == 2
+    assert main([*command, "--step-time", "0.03"]) == 0
+    assert "if steps are off" not in capsys.readouterr().out
+
+
+def test_a_tier_spares_reckoned_steps_what_preemptions_threw_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RECKONED, "--set", "kv-offloading-size=10", "-o", "json"]) == 0
+    today, spared = json.loads(capsys.readouterr().out)["candidates"]
+    assert today["recomputedTokens"] > 0
+    assert spared["recomputedTokens"] == 0
+    assert spared["ttftSeconds"]["mean"] < today["ttftSeconds"]["mean"]
+
+
+def test_a_candidate_that_would_not_start_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "what-if",
+        "--workload",
+        "poisson:rate=1,minutes=0.5",
+        "--kv-blocks",
+        "900",
+        "--step-time",
+        "0.03",
+        "--max-model-len",
+        "8192",
+    ]
+    assert main([*command, "--set", "watermark=0.02"]) == 0
+    assert "WOULD NOT START" not in capsys.readouterr().out
+    assert main([*command, "--set", "watermark=0.02", "--set", "kv-blocks=500"]) == 1
+    assert "\nkv-blocks=500 WOULD NOT START: one request of max_model_len 8,192" in capsys.readouterr().out
+
+
+def test_without_graphs_only_the_pool_is_reckoned_and_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    planned = [word for word in RECKONED if word not in ("--kv-blocks", "800")]
+    assert main([*planned, "--set", "enforce-eager=true"]) == 0
+    assert "only the pool is reckoned" in capsys.readouterr().err

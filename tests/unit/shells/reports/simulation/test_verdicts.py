@@ -30,7 +30,7 @@ def _card(command: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, 
         (["--slo-ttft", "60"], "KEEPS UP"),
         (["--slo-ttft", "0.0001"], "SLO MISSED"),
         (["--scale-rate", "20"], "FALLS BEHIND"),
-        (["--kv-blocks", "160"], "PRESSURE"),
+        (["--kv-blocks", "170"], "PRESSURE"),
         (["--workload", "poisson:rate=2,minutes=0.1,input=300,output=100"], "CANNOT TELL"),
     ],
 )
