@@ -51,7 +51,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One probe, with Kubernetes' defaults filled in. `failures_place`, `timeout_place`: where those are set, None where they are not."""
+    """One probe, with Kubernetes' defaults filled in. `failures_place`, `timeout_place`: where those are set, None where they are not.
+
+    `way`: httpGet, tcpSocket, grpc or exec, empty where it cannot be told whom it asks. `port`: a number, or a name that the container
+    has no port of. `keyed`: it may show a key, or none may be asked for.
+    """
 
     place: Place
     path: str
@@ -61,6 +65,11 @@ class Probe:
     failures: int = 3
     failures_place: Place | None = None
     timeout_place: Place | None = None
+    way: str = ""
+    port: Given | None = None
+    asked: Given | None = None
+    scheme: str = "HTTP"
+    keyed: bool = False
 
     @property
     def patience_s(self) -> float:
@@ -94,8 +103,8 @@ class Host:
 class Pod:
     """What a Kubernetes workload says of the pod and its rollout. `exclusive_volume`: a claim that one node at a time can mount.
 
-    `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports. `gated_by`: another container that has a
-    readiness probe, so that the pod is not ready before it.
+    `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports, each with its number. `gated_by`: another
+    container that has a readiness probe, so that the pod is not ready before it. `alone`: the engine's container is the only one.
     """
 
     kind: str
@@ -117,8 +126,9 @@ class Pod:
     nodes: int = 1
     raw: bool = True
     scraped: bool = False
-    ports: frozenset[str] = frozenset()
+    ports: Mapping[str, str] = field(default_factory=dict)
     gated_by: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +227,7 @@ class Service:
     """A Service, an Ingress or a published port. `opens`: how it is reached from outside, empty where it is not.
 
     `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a ServiceMonitor finds it. `variables`: containers
-    get variables of it (it has an address of its own).
+    get variables of it (it has an address of its own). `targets`: for each of its ports that of the pod, a number or a name.
     """
 
     name: str
@@ -229,6 +239,7 @@ class Service:
     scraped: bool = False
     ports: frozenset[str] = frozenset()
     variables: bool = True
+    targets: tuple[Given, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from barostat.catalog.instance_types import card_of_instance
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_check.config_maps import ConfigMaps, meant
+from barostat.judge.manifest_check.container_probes import pre_stop, probes
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.pod_specs import PodSpec
 from barostat.judge.manifest_check.words import (
@@ -27,7 +28,7 @@ from barostat.judge.manifest_check.words import (
     starts_server,
 )
 from barostat.lint.document import Document, Node, Place
-from barostat.lint.facts import Argument, Engine, Given, Host, Probe
+from barostat.lint.facts import Argument, Engine, Given, Host
 from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES, is_gpu_resource, is_other_device
 
@@ -40,6 +41,8 @@ _NO_TEXT = re.compile(
     r"[-+]?(?:0x[0-9a-fA-F_]+|0b[01_]+|0o[0-7_]+|[0-9][0-9_]*)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
     r"|true|True|TRUE|false|False|FALSE|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF"
 )
+_BESIDE = re.compile(r"(?<![&>|\\])&(?![&>])|\b(?:nginx|haproxy|envoy|socat|supervisord|caddy|traefik)\b")
+"""What a shell text starts beside the engine, and that may listen on a port of its own."""
 _PART_OF_A_CARD = frozenset(("gpu-fraction", "gpu-memory"))
 """Annotations by which NVIDIA's Run:ai gives a pod a part of a card, without a limit."""
 _OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
@@ -119,7 +122,11 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         not_text=_not_text(document, container, nodes),
         host=_host(document, found, container),
         pod=replace(  # without an image: a patch
-            found.pod, pre_stop_s=_pre_stop(container), raw=found.pod.raw and image is not None, gated_by=gates[0] if gates else ""
+            found.pod,
+            pre_stop_s=pre_stop(container),
+            raw=found.pod.raw and image is not None,
+            gated_by=gates[0] if gates else "",
+            alone=not others and not (line.shell and _BESIDE.search(joined)),
         ),
         list_end=document.place(last) if listed else None,
         list_indent=" " * (last.column - 3) if listed else "",
@@ -319,7 +326,7 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
         gpus=cards[1] if cards is not None else None if _asks_for_other_device(found, container) else 0.0,
         gpu_place=document.place(place) if place is not None else None,
         gpu_requested_only=cards is None and asked is not None,
-        probes=_probes(document, container),
+        probes=probes(document, container),
         privileged=_privileged(document, container),
         has_cache=any(mount.word("mountPath").startswith(CACHE_PATHS) for mount in container.maps_at("volumeMounts")),
     )
@@ -358,37 +365,6 @@ def _shm(document: Document, found: PodSpec, container: Node) -> tuple[float | N
     return DEFAULT_SHM_BYTES, None
 
 
-def _probes(document: Document, container: Node) -> dict[str, Probe]:
-    found: dict[str, Probe] = {}
-    for kind in ("startup", "readiness", "liveness"):
-        node = container.get(f"{kind}Probe")
-        if node is None or node.kind != "map":
-            continue
-        found[kind] = Probe(
-            document.key_place(container, f"{kind}Probe"),
-            node.word("httpGet", "path") or ("exec" if node.get("exec") else "tcp" if node.get("tcpSocket") else "grpc"),
-            node.number("initialDelaySeconds") or 0.0,
-            node.number("periodSeconds") or 10.0,
-            node.number("timeoutSeconds") or 1.0,
-            int(node.number("failureThreshold") or 3),
-            document.place(at) if (at := node.get("failureThreshold")) is not None else None,
-            document.place(at) if (at := node.get("timeoutSeconds")) is not None else None,
-        )
-    return found
-
-
 def _privileged(document: Document, container: Node) -> Given | None:
     node = container.get("securityContext", "privileged")
     return Given(node.text, document.place(node)) if node is not None and node.text.lower() == "true" else None
-
-
-def _pre_stop(container: Node) -> float | None:
-    """Seconds that the preStop hook sleeps; 0 for one that we cannot read; None where there is none."""
-    hook = container.get("lifecycle", "preStop")
-    if hook is None:
-        return None
-    if (seconds := hook.number("sleep", "seconds")) is not None:
-        return seconds
-    text = " ".join(item.text for item in hook.list_at("exec", "command"))
-    sleeps = re.findall(r"\bsleep\s+(\d{1,9})\b", text)
-    return float(max(map(int, sleeps))) if sleeps else 0.0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from barostat.judge.manifest_check.pod_specs import is_knative
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
 from barostat.lint.document import Document, Node
-from barostat.lint.facts import Query, Scaler, Service
+from barostat.lint.facts import Given, Query, Scaler, Service
 
 
 def queries_of(document: Document, root: Node) -> Iterator[Query]:
@@ -113,4 +113,7 @@ def service_of(document: Document, root: Node) -> Service | None:
     addresses = [spec.word("clusterIP"), *(item.text for item in spec.list_at("clusterIPs"))]
     variables = "None" not in addresses and spec.word("type") != "ExternalName"
     place = document.place(node or root)
-    return Service(name, namespace, place, found, opens, labels, asks_for_scrape(root.get("metadata")), ports, variables)
+    led = [port.get("targetPort") or port.get("port") for port in spec.maps_at("ports")]
+    targets = tuple(Given(port.text, document.place(port)) for port in led if port is not None and port.kind == "scalar")
+    scraped = asks_for_scrape(root.get("metadata"))
+    return Service(name, namespace, place, found, opens, labels, scraped, ports, variables, targets)
