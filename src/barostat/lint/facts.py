@@ -164,7 +164,7 @@ class Engine:
     `unset`: references in arguments that nothing tells.
     `not_text`: values of a container's command and variables that YAML reads as a number or a boolean.
     `card_hint`: what the pod's placement says of the card. `stretch`: which part of a script starts it; those of another part may be
-    stopped before, or never be started (another function).
+    stopped before, or never be started (another function). `profiles`: of compose, one of which starts it; none: always.
     """
 
     name: str
@@ -195,6 +195,7 @@ class Engine:
     multi_node: bool = False
     card_hint: str = ""
     stretch: int = 0
+    profiles: frozenset[str] = frozenset()
 
     def number(self, name: str) -> float | None:
         """The argument as a number, or None."""

@@ -9,12 +9,13 @@ from barostat.catalog.models import find_model
 from barostat.core.version import parse_version
 from barostat.judge.manifest_check.certificate_document import load_test_of
 from barostat.judge.manifest_check.chart_values import engine_of_model, engine_of_runtime, engines_of_values
+from barostat.judge.manifest_check.compose import engines_of_compose, is_compose
 from barostat.judge.manifest_check.config_maps import ConfigMaps, config_maps_of
 from barostat.judge.manifest_check.containers import engines_in
 from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.judge.manifest_check.pod_specs import objects_of, pod_specs
 from barostat.judge.manifest_check.scrapes import scrape_of
-from barostat.judge.manifest_check.scripts import engines_of_compose, engines_of_script, engines_of_unit, is_compose
+from barostat.judge.manifest_check.scripts import engines_of_script, engines_of_unit
 from barostat.judge.manifest_check.serve_config import engines_of_serve_config
 from barostat.judge.manifest_check.watchers import queries_of, scaler_of, service_of
 from barostat.judge.manifest_check.words import starts_server
