@@ -128,12 +128,19 @@ def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> N
         if overlay.resolve() in used:
             continue  # a base: rendered with the overlays that build on it
         closure = _closure(overlay)
-        about_us = render and any(_mentions(file, _OURS) for file in closure if file.is_file())
-        made = render_overlay(overlay) if about_us else None
+        own = next(overlay / name for name in KUSTOMIZATIONS if (overlay / name).is_file())
+        kustomization = read_file(own)
+        beside = [file for file in files if file.parent == overlay] if kustomization.problem else []
+        about_us = any(_mentions(file, _OURS) for file in [own, *closure, *beside] if file.is_file())
+        if kustomization.problem and about_us:
+            found.unreadable.append(kustomization.problem)
+        made = render_overlay(overlay) if render and about_us and not kustomization.problem else None
         if made is not None and _rendered(found, made, overlay):
             made_of = closure
         else:
             made_of = set(sources_of_overlay(overlay, patches_only=True))
+            if about_us and "helmCharts" in kustomization.text and not kustomization.problem:
+                _take(found, kustomization, asked=False)  # a chart's values within it
         covered |= {file for file, whole in resolved.items() if whole in made_of}
     for file in files:
         if file in covered or str(file) in seen or file.name in (*KUSTOMIZATIONS, "Chart.yaml", "Chart.lock", "values.schema.json"):

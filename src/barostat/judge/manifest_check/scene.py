@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from barostat.catalog.models import find_model
@@ -78,8 +78,7 @@ def _read(found: _Gathered, document: Document, root: Node, config_maps: ConfigM
     before = len(found.engines)
     for pod_spec in pod_specs(document, root):
         found.engines += engines_in(pod_spec, config_maps)
-    values = _values_within(root)
-    if values is not None:
+    for values in _values_within(root):
         found.engines += engines_of_values(document, values)
     if not kind:
         if is_compose(root):
@@ -112,11 +111,23 @@ def _read(found: _Gathered, document: Document, root: Node, config_maps: ConfigM
         found.repeated += [Given(key.text, document.place(key)) for node in root.walk() for key in node.repeated]
 
 
-def _values_within(root: Node) -> Node | None:
-    """The values of a chart that a GitOps object has in itself: Flux's HelmRelease, Argo CD's Application (as a mapping, not as text)."""
-    if root.word("kind") == "HelmRelease":
-        return root.get("spec", "values")
-    return root.get("spec", "source", "helm", "valuesObject") if root.word("kind") == "Application" else None
+def _values_within(root: Node) -> Iterator[Node]:
+    """The values of charts that a GitOps object has in itself: of Flux, Argo CD, k3s, Kustomize. What is text there was read before."""
+    kind, spec = root.word("kind"), root.get("spec")
+    found: list[Node | None] = []
+    if kind == "HelmRelease":
+        found = [root.get("spec", "values")]
+    elif kind == "HelmChart":
+        found = [root.get("spec", "valuesContent")]
+    elif root.get("helmCharts") is not None:
+        found = [chart.get("valuesInline") for chart in root.maps_at("helmCharts")]
+    elif kind == "ConfigMap":
+        found = list((root.get("data") or root).entries.values())
+    elif kind in ("Application", "ApplicationSet") and spec is not None:
+        inner = spec if kind == "Application" else spec.get("template", "spec") or spec
+        sources = [inner.get("source"), *inner.maps_at("sources")]
+        found = [source.get("helm", key) for source in sources if source is not None for key in ("valuesObject", "values")]
+    yield from (node for node in found if node is not None and node.kind == "map")
 
 
 def _planned(engine: Engine, gpu: str | None) -> Engine:
