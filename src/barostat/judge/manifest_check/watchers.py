@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.judge.manifest_check.kserve_scaling import scaler_of_service
 from barostat.judge.manifest_check.pod_specs import is_knative
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
 from barostat.lint.document import Document, Node
@@ -26,8 +27,10 @@ def queries_of(document: Document, root: Node) -> Iterator[Query]:
 
 
 def scaler_of(document: Document, root: Node) -> Scaler | None:
-    """The HPA or ScaledObject, None for any other object."""
+    """The HPA or ScaledObject, or what a service of KServe or Knative says of itself; None for any other object."""
     kind = root.word("kind")
+    if kind == "InferenceService" or is_knative(root):
+        return scaler_of_service(document, root)
     if kind == "HorizontalPodAutoscaler":
         return _hpa(document, root)
     return _scaled_object(document, root) if kind == "ScaledObject" else None
