@@ -81,7 +81,8 @@ class Probe:
 class Host:
     """What surrounds an engine in its container. `shm_bytes` None: not bounded by the pod.
 
-    `memory`, `cpu`, `gpus`: limits as given. `gpu_source`: the key that asks for cards. `cache`: a volume for the model is there.
+    `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there. `other_device`: an accelerator that is no GPU
+    (TPU, Gaudi, Neuron): its workers, pool and memory are not ours to judge.
     """
 
     shm_bytes: float | None
@@ -97,6 +98,7 @@ class Host:
     privileged: Given | None = None
     has_cache: bool = False
     devices: str = ""
+    other_device: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ _NO_TEXT = re.compile(
 )
 _BESIDE = re.compile(r"(?<![&>|\\])&(?![&>])|\b(?:nginx|haproxy|envoy|socat|supervisord|caddy|traefik)\b")
 """What a shell text starts beside the engine, and that may listen on a port of its own."""
+_MIG = re.compile(r"nvidia\.com/mig-(\d(?:c\.\d)?g\.\d+gb)")
 _PART_OF_A_CARD = frozenset(("gpu-fraction", "gpu-memory"))
 """Annotations by which NVIDIA's Run:ai gives a pod a part of a card, without a limit."""
 _OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
@@ -131,7 +132,7 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         list_end=document.place(last) if listed else None,
         list_indent=" " * (last.column - 3) if listed else "",
         is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
-        card_hint=card_hint(found.spec),
+        card_hint=f"{card_hint(found.spec)} {_slice(container)}".strip(),
         multi_node=found.pod.nodes > 1
         or ("ray" in joined.split() and not _is_alone(found, line, env, complete))
         or bool(re.search(r"ray start|multi-node|--nnodes|--headless", joined)),
@@ -169,7 +170,7 @@ def _with_kserves_command(found: PodSpec, service: Node, container: Node, engine
             own_image=False,
             host=_host(document, found, container),
             pod=found.pod,
-            card_hint=card_hint(found.spec),
+            card_hint=f"{card_hint(found.spec)} {_slice(container)}".strip(),
             multi_node=found.pod.nodes > 1,
         )
     added = next((item.get("value") for item in container.maps_at("env") if item.word("name") == "VLLM_ADDITIONAL_ARGS"), None)
@@ -229,7 +230,7 @@ def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
         not_text=_not_text(document, model, args),
         host=replace(_host(document, found, model), shm_bytes=None, probes={}, has_cache=True),
         pod=replace(found.pod, raw=False),
-        card_hint=card_hint(found.spec),
+        card_hint=f"{card_hint(found.spec)} {_slice(model)}".strip(),
         multi_node=found.pod.nodes > 1,
     )
 
@@ -247,6 +248,16 @@ def card_hint(spec: Node) -> str:
                 said += [item.text for item in expression.list_at("values")]
     cards = {card_of_instance(text) or text for text in said}
     return cards.pop() if len(cards) == 1 else ""
+
+
+def _slice(container: Node) -> str:
+    """The MIG profile of which the container asks for instances, as card names have it: `MIG 1g.10gb`."""
+    for key in ("limits", "requests"):
+        asked = container.get("resources", key)
+        for name in asked.entries if asked is not None else ():
+            if (found := _MIG.match(name)) is not None:
+                return f"MIG {found[1]}"
+    return ""
 
 
 def _words(container: Node, key: str) -> list[Node]:
@@ -329,6 +340,7 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
         probes=probes(document, container),
         privileged=_privileged(document, container),
         has_cache=any(mount.word("mountPath").startswith(CACHE_PATHS) for mount in container.maps_at("volumeMounts")),
+        other_device=_has_other_device(container),
     )
 
 
@@ -336,10 +348,12 @@ def _asks_for_other_device(found: PodSpec, container: Node) -> bool:
     """True for a resource claim, a device of another kind or a part of a card: how many cards that is cannot be told."""
     if _PART_OF_A_CARD & found.annotations.keys():
         return True
+    return container.get("resources", "claims") is not None or _has_other_device(container)
+
+
+def _has_other_device(container: Node) -> bool:
     asked = [container.get("resources", key) for key in ("limits", "requests")]
-    return container.get("resources", "claims") is not None or any(
-        is_other_device(name) for node in asked if node is not None for name in node.entries
-    )
+    return any(is_other_device(name) for node in asked if node is not None for name in node.entries)
 
 
 def _cards(resources: Node | None) -> tuple[Node, float | None] | None:
