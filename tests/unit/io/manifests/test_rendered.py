@@ -183,3 +183,27 @@ def test_a_patch_that_stands_within_a_kustomization_is_found_there(tmp_path: Pat
     (one,) = check(found.documents).findings
     place = found.origins[one.place.file].traced(one.place).place
     assert (one.rule, Path(place.file).name, place.line, place.column) == ("floating-tag", "kustomization.yaml", 7, 14)
+
+
+def test_an_argument_that_a_helper_brings_is_found_there_though_the_template_has_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools, chart = tmp_path / "tools", tmp_path / "llm"
+    tools.mkdir()
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 0.1.0\n")
+    (chart / "values.yaml").write_text("share: 90\n")
+    brought = "- --model=Qwen/Qwen3-8B\n- --gpu-memory-utilization={{ .Values.share }}\n- --swap-space=4\n"
+    (chart / "templates" / "_helpers.tpl").write_text(f'{{{{ define "args" }}}}\n{brought}{{{{ end }}}}\n')
+    lines = ["kind: Pod", "metadata: {name: llm}", "spec:", "  containers:", "  - name: vllm", "    image: vllm/vllm-openai:v0.32.0"]
+    template = "\n".join([*lines, "    args:", '    {{- include "args" . | nindent 4 }}', ""])
+    (chart / "templates" / "pod.yaml").write_text(template)
+    made = "\n".join([*lines, "    args:", *(f"    {row}" for row in brought.replace("{{ .Values.share }}", "90").splitlines()), ""])
+    (tools / "helm").write_text(f"#!/bin/sh\ncat <<'END'\n---\n# Source: llm/templates/pod.yaml\n{made}END\n")
+    (tools / "helm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    gathered = gather([str(chart)])
+    found = {one.rule: gathered.edited_at(one.place) for one in check(gathered.documents).findings}
+    helpers = str(chart / "templates" / "_helpers.tpl")
+    assert (found["bad-flag-value"].file, found["bad-flag-value"].line) == (helpers, 3)
+    assert (found["unknown-flag"].file, found["unknown-flag"].line) == (helpers, 4)
