@@ -227,7 +227,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A Service, an Ingress or a published port. `opens`: how it is reached from outside, empty where it is not.
+    """A Service, an Ingress, an InferencePool or a published port. `opens`: how it is reached from outside, empty where it is not.
 
     `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a ServiceMonitor finds it. `variables`: containers
     get variables of it (it has an address of its own). `targets`: for each of its ports that of the pod, a number or a name.
@@ -243,6 +243,7 @@ class Service:
     ports: frozenset[str] = frozenset()
     variables: bool = True
     targets: tuple[Given, ...] = ()
+    kind: str = "Service"
 
 
 @dataclass(frozen=True, slots=True)

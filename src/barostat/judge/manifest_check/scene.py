@@ -16,7 +16,7 @@ from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.judge.manifest_check.pod_specs import objects_of, pod_specs
 from barostat.judge.manifest_check.scrapes import scrape_of
 from barostat.judge.manifest_check.scripts import engines_of_script, engines_of_unit
-from barostat.judge.manifest_check.serve_config import engines_of_serve_config
+from barostat.judge.manifest_check.serve_config import engine_of_job, engines_of_serve_config
 from barostat.judge.manifest_check.watchers import queries_of, scaler_of, service_of
 from barostat.judge.manifest_check.words import starts_server
 from barostat.lint.document import Document, Node, Place
@@ -90,6 +90,8 @@ def _read(found: _Gathered, document: Document, root: Node, config_maps: ConfigM
         found.engines += [engine] if engine is not None else []
     elif kind.startswith("Ray"):
         found.engines += engines_of_serve_config(document, root)
+        job = engine_of_job(document, root)
+        found.engines += [job] if job is not None else []
     elif kind == "ConfigMap":
         for key, text in (root.get("data") or root).entries.items():
             if text.kind == "scalar" and not key.endswith((".py", ".md", ".json", ".yaml", ".yml")) and starts_server(text.text):

@@ -1,7 +1,8 @@
 """Prometheus rules, autoscalers and Services: who watches, scales and opens the engines.
 
 Source: monitoring.coreos.com/v1 PrometheusRule, Prometheus' rule files, keda.sh/v1alpha1 ScaledObject (minReplicaCount is 0 unless set),
-autoscaling/v1 and v2 HorizontalPodAutoscaler, core/v1 Service, networking.k8s.io/v1 Ingress.
+autoscaling/v1 and v2 HorizontalPodAutoscaler, core/v1 Service, networking.k8s.io/v1 Ingress, inference.networking.k8s.io/v1 InferencePool
+(of v1alpha2: targetPortNumber, a selector without matchLabels).
 """
 
 from __future__ import annotations
@@ -89,9 +90,29 @@ def _scaled_object(document: Document, root: Node) -> Scaler:
     )  # fmt: skip
 
 
+def _pool(document: Document, root: Node, spec: Node) -> Service:
+    """What the Gateway API's inference extension sends requests to: pods by their labels, each at a port of its own number."""
+    selector = spec.get("selector", "matchLabels") or spec.get("selector")
+    found = {key: value.text for key, value in selector.entries.items() if value.kind == "scalar"} if selector is not None else {}
+    ports = [port.get("number") for port in spec.maps_at("targetPorts")] or [spec.get("targetPortNumber")]
+    targets = tuple(Given(port.text, document.place(port)) for port in ports if port is not None and port.kind == "scalar")
+    place = document.place(root.get("metadata", "name") or root)
+    return Service(
+        root.word("metadata", "name"),
+        root.word("metadata", "namespace"),
+        place,
+        found,
+        variables=False,
+        targets=targets,
+        kind="InferencePool",
+    )
+
+
 def service_of(document: Document, root: Node) -> Service | None:
-    """The Service or Ingress, None for any other object."""
+    """The Service, Ingress or InferencePool, None for any other object."""
     kind, spec = root.word("kind"), root.get("spec")
+    if spec is not None and kind == "InferencePool":
+        return _pool(document, root, spec)
     if spec is None or kind not in ("Service", "Ingress") or is_knative(root):
         return None
     name, namespace = root.word("metadata", "name"), root.word("metadata", "namespace")

@@ -1,7 +1,7 @@
 """A Service that sends requests where the server does not listen.
 
-Meaning: the Service selects the engine's pod and none of its ports leads to the port of the server (8000 unless `--port` says otherwise),
-or it leads to a name that no port of the pod has. `containerPort` opens nothing and changes nothing.
+Meaning: the Service (or InferencePool) selects the engine's pod and none of its ports leads to the port of the server (8000 unless
+`--port` says otherwise), or it leads to a name that no port of the pod has. `containerPort` opens nothing and changes nothing.
 Impact: the pod is ready, and every request is refused.
 
 Bad:
@@ -46,8 +46,8 @@ def judge(scene: Scene) -> Iterator[Found]:
         where = f"a port {target.text} that the pod does not have" if named else f"port {_number(target.text, led[0])}"
         yield Found(
             target.place,
-            f"the Service {service.name} leads to {where}, and the server of {led[0].name} listens at {port}",
-            f"targetPort: {port}",
+            f"the {service.kind} {service.name} leads to {where}, and the server of {led[0].name} listens at {port}",
+            f"targetPort: {port}" if service.kind == "Service" else port,
         )
 
 
