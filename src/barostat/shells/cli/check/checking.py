@@ -46,7 +46,7 @@ def refusals(arguments: argparse.Namespace) -> str:
 
 def judged(arguments: argparse.Namespace) -> tuple[Gathered, Checked]:
     """What was read, and what the rules say of it."""
-    gathered = gather(arguments.paths, render=not arguments.no_render)
+    gathered = gather(arguments.paths, render=not arguments.no_render, lenient=arguments.lenient)
     return gathered, _checked(arguments, gathered)
 
 
@@ -94,7 +94,7 @@ def _beside_live(arguments: argparse.Namespace) -> tuple[Gathered, Checked, list
     from barostat.shells.cli.check.live import live
 
     running = live(arguments)
-    gathered = gather(arguments.paths, render=not arguments.no_render)
+    gathered = gather(arguments.paths, render=not arguments.no_render, lenient=arguments.lenient)
     checked = _checked(arguments, gathered) if arguments.paths else None
     notes = []
     if checked is None or not checked.scene.engines:
