@@ -8,6 +8,8 @@ from barostat.lint.facts import Engine, Scene
 
 DEFAULT_PORT = "8000"
 _BY_DEFAULT = re.compile(r"\$\{\w+:?[-=]")
+_NAME = re.compile(r"[a-z0-9-]{1,15}")
+"""Of a port, as Kubernetes takes them; anything else is for somebody to fill in (`${PORT}`)."""
 _ELSEWHERE = ("headless", "uds", "data_parallel_multi_port_external_lb")
 """Arguments with which the server answers at several ports, at a socket, or not at all."""
 
@@ -25,6 +27,11 @@ def port_of(scene: Scene, engine: Engine) -> str | None:
     if given.text is None or not given.text.isdigit() or (_BY_DEFAULT.search(written) and not engine.env_complete):
         return None
     return given.text
+
+
+def is_told(port: str) -> bool:
+    """True for the number or the name of a port."""
+    return _NAME.fullmatch(port) is not None
 
 
 def is_encrypted(engine: Engine) -> bool:

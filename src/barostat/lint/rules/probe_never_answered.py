@@ -30,9 +30,10 @@ from barostat.lint.document import Edit, Place
 from barostat.lint.edits import changed
 from barostat.lint.facts import Engine, Given, Probe, Scene
 from barostat.lint.rule import Confidence, Found, Rule
-from barostat.lint.rules._listens import is_encrypted, port_of
+from barostat.lint.rules._listens import is_encrypted, is_told, port_of
 
 _PATHS = re.compile(r"(?:^|/)(?:health|ping|version|load|metrics|v1/models|docs|redoc|openapi\.json)/?(?:\?.*)?$|/v1/models/.+")
+_TO_FILL_IN = re.compile(r"[${}<>]")
 _OF_ANOTHER = ("middleware", "root_path", "tool_server")
 """Arguments that bring paths of their own."""
 _NOTHING = Given("", Place("", 1, 1))
@@ -60,6 +61,8 @@ def judge(scene: Scene) -> Iterator[Found]:
 def _wrong(engine: Engine, probe: Probe, port: str) -> tuple[str, Place, str, tuple[Edit, ...]] | None:
     """What is wrong with how it asks, where, what to do and how; None where it may be answered."""
     at = probe.port
+    if at is not None and not is_told(at.text):
+        return None
     if at is not None and at.text != port:
         if not at.text.isdigit():
             return f"asks for a port {at.text} that the container does not have", at.place, f"port: {port}", changed(at.place, port)
@@ -73,7 +76,7 @@ def _wrong(engine: Engine, probe: Probe, port: str) -> tuple[str, Place, str, tu
         said = "asks in plain text, and the server speaks TLS" if is_encrypted(engine) else "asks for TLS, and the server speaks none"
         return said, probe.place, f"scheme: {'HTTPS' if is_encrypted(engine) else 'HTTP'}", ()
     path = probe.asked
-    if probe.way != "httpGet" or any(engine.has(name) for name in _OF_ANOTHER):
+    if probe.way != "httpGet" or any(engine.has(name) for name in _OF_ANOTHER) or (path is not None and _TO_FILL_IN.search(path.text)):
         return None
     if path is None or not _PATHS.search(path.text):
         where, said = (path.place, path.text) if path is not None else (probe.place, "/")

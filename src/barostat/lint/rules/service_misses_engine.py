@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
-from barostat.lint.rules._listens import port_of
+from barostat.lint.rules._listens import is_told, port_of
 from barostat.lint.rules._watched import leads_to
 
 
@@ -39,7 +39,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         if len(led) != 1:  # several: of a pod with two engines each may have its own Service
             continue
         port = port_of(scene, led[0])
-        if port is None or any(_number(target.text, led[0]) == port for target in service.targets):
+        if port is None or any(_number(target.text, led[0]) in (port, None) for target in service.targets):
             continue
         target = service.targets[0]
         named = not target.text.isdigit() and not _number(target.text, led[0])
@@ -51,9 +51,10 @@ def judge(scene: Scene) -> Iterator[Found]:
         )
 
 
-def _number(target: str, engine: Engine) -> str:
-    """The number of the pod's port; empty for a name that it has no port of."""
-    return target if target.isdigit() else engine.pod.ports.get(target, "") if engine.pod is not None else ""
+def _number(target: str, engine: Engine) -> str | None:
+    """The number of the pod's port; empty for a name that it has no port of, None where it is for somebody to fill in."""
+    number = target if target.isdigit() else engine.pod.ports.get(target, "") if engine.pod is not None else ""
+    return number if is_told(target) and (not number or number.isdigit()) else None
 
 
 RULE = Rule("service-misses-engine", "a Service that leads where the server does not listen", judge, "error", "medium")

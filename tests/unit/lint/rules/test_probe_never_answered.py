@@ -53,6 +53,9 @@ def test_what_is_never_answered(args: str, probe: str, said: str) -> None:
         ("", '{exec: {command: [sh, -c, "curl -s http://localhost:80/ || true"]}}', ""),
         ("", '{exec: {command: [sh, -c, "curl -s http://localhost:$PORT/health"]}}', ""),
         ("", "{exec: {command: [cat, /tmp/ready]}}", ""),
+        ("", "{httpGet: {path: /health, port: '${PORT}'}}", ""),
+        ("", "{httpGet: {path: /health, port: web}}", ", ports: [{name: web, containerPort: '${PORT}'}]"),
+        ("", "{httpGet: {path: '${PROBE}', port: 8000}}", ""),
     ],
 )
 def test_what_may_be_answered(args: str, probe: str, more: str) -> None:
