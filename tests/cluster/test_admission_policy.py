@@ -54,6 +54,35 @@ def test_the_api_server_decides_as_the_limits_say(policy: Callable[[str], str], 
     assert ("denied request" not in said) == passes, f"{name}: {said}"
 
 
+def _object(kind: str, api: str, spec: dict[str, Any], **metadata: Any) -> str:
+    return json.dumps({"apiVersion": api, "kind": kind, "metadata": {"name": "tried-by-policy", **metadata}, "spec": spec})
+
+
+ENOUGH: dict[str, Any] = {"containers": [{"name": "c", "image": IMAGE, "args": WITHIN}], "restartPolicy": "Never"}
+BEYOND: dict[str, Any] = {"containers": [{"name": "c", "image": IMAGE, "args": [*WITHIN, "--max-num-seqs=65"]}], "restartPolicy": "Never"}
+BESIDE: dict[str, Any] = {
+    "containers": [{"name": "n", "image": "nginx:1.27"}],
+    "initContainers": [{**BEYOND["containers"][0], "restartPolicy": "Always"}],
+}
+OWNED = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "a"}]
+DAILY = {"schedule": "0 3 * * *"}
+KINDS: list[tuple[str, str, bool]] = [
+    ("a pod", _object("Pod", "v1", ENOUGH), True),
+    ("a pod beyond", _object("Pod", "v1", BEYOND), False),
+    ("a pod that is made anew", _object("Pod", "v1", BEYOND, ownerReferences=OWNED), True),
+    ("a sidecar beyond", _object("Pod", "v1", BESIDE), False),
+    ("a job", _object("Job", "batch/v1", {"template": {"spec": ENOUGH}}), True),
+    ("a job beyond", _object("Job", "batch/v1", {"template": {"spec": BEYOND}}), False),
+    ("a cron job beyond", _object("CronJob", "batch/v1", {**DAILY, "jobTemplate": {"spec": {"template": {"spec": BEYOND}}}}), False),
+]
+
+
+@pytest.mark.parametrize(("name", "document", "passes"), KINDS, ids=[kind[0] for kind in KINDS])
+def test_other_kinds_are_asked_as_well(policy: Callable[[str], str], name: str, document: str, passes: bool) -> None:
+    said = policy(document)
+    assert ("denied request" not in said) == passes, f"{name}: {said}"
+
+
 def test_a_workload_of_another_name_is_not_asked(policy: Callable[[str], str]) -> None:
     assert "denied request" not in policy(_deployment({"image": IMAGE, "args": ["--model=x"]}, "another"))
 

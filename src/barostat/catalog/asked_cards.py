@@ -6,7 +6,7 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from barostat.catalog.cards import Card, card_names, find_card
+from barostat.catalog.cards import Card, card_names, find_card, is_slice
 
 MOST = 1024
 _COUNT_FIRST = re.compile(r"^(?P<count>\d{1,9})\s*(?:[x*×]\s*|\s+)(?P<name>[a-z].*)$", re.IGNORECASE)
@@ -50,7 +50,10 @@ def _alike(word: str, name: str) -> float:
 
 
 def _card(name: str) -> Card | None:
-    """The card of that name, if every word of it may stand in a card's name."""
+    """The card of that name, if every word of it may stand in a card's name; the MIG instance of such a card."""
+    if is_slice(name):
+        before = re.split(r"[- ]?\bmig[- ]", name.strip().lower())[0]
+        return find_card(name) if not before or _card(before) is not None else None
     words = re.split(r"[\s,_/.=()-]+", name.strip().lower())
     if any(word and not _KNOWN_WORD.fullmatch(word) for word in words):
         return None

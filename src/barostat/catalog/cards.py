@@ -7,7 +7,7 @@ nothing was found.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from barostat.core.units import GIB, MIB
 
@@ -150,13 +150,51 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
+_SLICE = re.compile(r"(?:^|[- ])mig[- ](?P<slices>\d)(?:g|c\.\dg)\.(?P<gb>\d{1,3})gb(?P<more>[.+]\w+)*$")
+_SLICES = 7
+"""Of compute, that a card has for its MIG instances."""
+_SEEN_OF_SLICE = 0.88, 0.99
+"""How much of its nominal size an instance shows: 16.0 of 18 GB on an H200, 9.5 of 10 on an A100, 39.4 of 40 on an H100."""
+_ANY_WITH_SLICES = "H100-SXM5-80GB"
+
+
+def is_slice(name: str) -> bool:
+    """True for a name of a MIG instance: `NVIDIA H100 80GB HBM3 MIG 1g.10gb`, `MIG 1g.10gb`."""
+    return _SLICE.search(name.strip().lower()) is not None
+
+
+def _slice_of(whole: Card, found: re.Match[str], name: str) -> Card:
+    """The MIG instance of that card as a card of its own, with its share of memory, bandwidth and arithmetic.
+
+    Source: NVIDIA MIG user guide, supported profiles (memory in MiB as nvidia-smi has it).
+    """
+    gb, part = float(found["gb"]), int(found["slices"]) / _SLICES
+    low, high = _SEEN_OF_SLICE
+    bandwidth, dense, fp8 = whole.bandwidth_gb_per_s, whole.bf16_tflops, whole.fp8_tflops
+    return replace(
+        whole,
+        name=name,
+        nominal_gb=gb,
+        smi_mib=None,
+        seen_gib=(gb * low, gb * high),
+        bandwidth_gb_per_s=bandwidth and bandwidth * min(1.0, gb / (whole.nominal_gb or gb)),
+        bf16_tflops=dense and dense * part,
+        fp8_tflops=fp8 and fp8 * part,
+    )
+
+
 def find_card(name: str) -> Card | None:
     """The card that a tool, a log line, a node label or a person means by this name, or None.
 
     `NVIDIA H100 80GB HBM3`, `NVIDIA-H100-80GB-HBM3`, `h100`, `nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB`, `Tesla T4`, `AMD Instinct
-    MI300X VF`.
+    MI300X VF`; a MIG instance (`NVIDIA-A100-SXM4-80GB-MIG-1g.10gb`) is a card of its own.
     """
     by_name = {card.name: card for card in CARDS}
+    if (part := _SLICE.search(name.strip().lower())) is not None:
+        before = name.strip()[: part.start()]
+        whole = find_card(before) if before else by_name[_ANY_WITH_SLICES]
+        profile = f"MIG {part['slices']}g.{part['gb']}gb"
+        return _slice_of(whole, part, f"{whole.name} {profile}" if before else f"a {profile}") if whole is not None else None
     text = name.strip().split("=")[-1].lower().replace("_", "-").removesuffix("-shared")
     for card in CARDS:
         if card.name.lower() == text:

@@ -51,7 +51,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One probe, with Kubernetes' defaults filled in. `failures_place`, `timeout_place`: where those are set, None where they are not."""
+    """One probe, with Kubernetes' defaults filled in. `failures_place`, `timeout_place`: where those are set, None where they are not.
+
+    `way`: httpGet, tcpSocket, grpc or exec, empty where it cannot be told whom it asks. `port`: a number, or a name that the container
+    has no port of. `keyed`: it may show a key, or none may be asked for.
+    """
 
     place: Place
     path: str
@@ -61,6 +65,11 @@ class Probe:
     failures: int = 3
     failures_place: Place | None = None
     timeout_place: Place | None = None
+    way: str = ""
+    port: Given | None = None
+    asked: Given | None = None
+    scheme: str = "HTTP"
+    keyed: bool = False
 
     @property
     def patience_s(self) -> float:
@@ -72,7 +81,8 @@ class Probe:
 class Host:
     """What surrounds an engine in its container. `shm_bytes` None: not bounded by the pod.
 
-    `memory`, `cpu`, `gpus`: limits as given. `gpu_source`: the key that asks for cards. `cache`: a volume for the model is there.
+    `memory`, `cpu`, `gpus`: limits as given. `cache`: a volume for the model is there. `other_device`: an accelerator that is no GPU
+    (TPU, Gaudi, Neuron): its workers, pool and memory are not ours to judge.
     """
 
     shm_bytes: float | None
@@ -88,14 +98,15 @@ class Host:
     privileged: Given | None = None
     has_cache: bool = False
     devices: str = ""
+    other_device: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
     """What a Kubernetes workload says of the pod and its rollout. `exclusive_volume`: a claim that one node at a time can mount.
 
-    `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports. `gated_by`: another container that has a
-    readiness probe, so that the pod is not ready before it.
+    `scraped`: its annotations ask for a scrape. `ports`: names of its containers' ports, each with its number. `gated_by`: another
+    container that has a readiness probe, so that the pod is not ready before it. `alone`: the engine's container is the only one.
     """
 
     kind: str
@@ -117,8 +128,9 @@ class Pod:
     nodes: int = 1
     raw: bool = True
     scraped: bool = False
-    ports: frozenset[str] = frozenset()
+    ports: Mapping[str, str] = field(default_factory=dict)
     gated_by: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +166,7 @@ class Engine:
     `unset`: references in arguments that nothing tells.
     `not_text`: values of a container's command and variables that YAML reads as a number or a boolean.
     `card_hint`: what the pod's placement says of the card. `stretch`: which part of a script starts it; those of another part may be
-    stopped before, or never be started (another function).
+    stopped before, or never be started (another function). `profiles`: of compose, one of which starts it; none: always.
     """
 
     name: str
@@ -185,6 +197,7 @@ class Engine:
     multi_node: bool = False
     card_hint: str = ""
     stretch: int = 0
+    profiles: frozenset[str] = frozenset()
 
     def number(self, name: str) -> float | None:
         """The argument as a number, or None."""
@@ -214,10 +227,10 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A Service, an Ingress or a published port. `opens`: how it is reached from outside, empty where it is not.
+    """A Service, an Ingress, an InferencePool or a published port. `opens`: how it is reached from outside, empty where it is not.
 
     `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a ServiceMonitor finds it. `variables`: containers
-    get variables of it (it has an address of its own).
+    get variables of it (it has an address of its own). `targets`: for each of its ports that of the pod, a number or a name.
     """
 
     name: str
@@ -229,6 +242,8 @@ class Service:
     scraped: bool = False
     ports: frozenset[str] = frozenset()
     variables: bool = True
+    targets: tuple[Given, ...] = ()
+    kind: str = "Service"
 
 
 @dataclass(frozen=True, slots=True)

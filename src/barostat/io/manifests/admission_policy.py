@@ -1,7 +1,8 @@
 """ServingLimits -> a ValidatingAdmissionPolicy (CEL) and its binding: what starts vLLM beyond the limits is refused.
 
-An engine is a container whose command, arguments or image name vLLM's server. Each number of the limits becomes one validation: the
-argument must be there, as a plain number, and not beyond the limit.
+An engine is a container, or a sidecar, whose command, arguments or image name vLLM's server. Each number of the limits becomes one
+validation: the argument must be there, as a plain number, and not beyond the limit. Workloads are asked when they are written, and what has
+no owner: a pod that a Deployment makes anew, after the policy came, is not refused in the night.
 Source: admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy (Kubernetes 1.30 and later); CEL's lists and regex libraries.
 """
 
@@ -27,10 +28,28 @@ _NUMBERS: tuple[tuple[str, str, str], ...] = (
 )
 _WORDS = "((has(c.command) ? c.command : []) + (has(c.args) ? c.args : []))"
 _ENGINES = (
-    "object.spec.template.spec.containers.filter(c, "
+    "variables.containers.filter(c, "
     f"{_WORDS}.join(' ').matches('vllm +serve|vllm[.]entrypoints') || "
-    "(c.image.matches('(^|/)vllm[^/]*(:|@|$)') && !c.image.contains('router') && (has(c.args) && !has(c.command))))"
+    "(has(c.image) && c.image.matches('(^|/)vllm[^/]*(:|@|$)') && !c.image.contains('router') && (has(c.args) && !has(c.command))))"
 )
+_PODS = (
+    "object.kind == 'Pod' ? [object.spec] : object.kind == 'CronJob' ? [object.spec.jobTemplate.spec.template.spec] : "
+    "object.kind != 'LeaderWorkerSet' ? [object.spec.template.spec] : [object.spec.leaderWorkerTemplate.workerTemplate.spec] + "
+    "(has(object.spec.leaderWorkerTemplate.leaderTemplate) ? [object.spec.leaderWorkerTemplate.leaderTemplate.spec] : [])"
+)
+_SIDECARS = "(has({0}.initContainers) ? {0}.initContainers.filter(c, has(c.restartPolicy) && c.restartPolicy == 'Always') : [])"
+_OF_FIRST, _OF_SECOND = (f"variables.pods[{at}].containers + {_SIDECARS.format(f'variables.pods[{at}]')}" for at in (0, 1))
+_CONTAINERS = f"{_OF_FIRST} + (variables.pods.size() > 1 ? {_OF_SECOND} : [])"
+_WRITTEN, _MADE = ("CREATE", "UPDATE"), ("CREATE",)
+_ASKED: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("apps", "v1", _WRITTEN, ("deployments", "statefulsets", "daemonsets", "replicasets")),
+    ("batch", "v1", _WRITTEN, ("cronjobs",)),
+    ("batch", "v1", _MADE, ("jobs",)),  # what these start is never changed
+    ("", "v1", _MADE, ("pods",)),
+    ("leaderworkerset.x-k8s.io", "v1", _WRITTEN, ("leaderworkersets",)),
+)
+_KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod", "LeaderWorkerSet")
+_OF_ITS_OWN = "!(object.kind in ['Pod', 'ReplicaSet', 'Job']) || !has(object.metadata.ownerReferences)"
 
 
 def policy_text(limits: ServingLimits, source: str) -> str:
@@ -43,25 +62,32 @@ def policy_text(limits: ServingLimits, source: str) -> str:
             "limits no number of the engine (spec.engine): there is nothing that the API server could hold a manifest to", source
         )
     target = limits.spec.target_ref
+    if target is not None and target.kind and target.kind not in _KINDS:
+        raise InputError(
+            f"targetRef names a {target.kind}, which the policy cannot look into: name the workload that its controller makes, one of "
+            f"{', '.join(_KINDS)}",
+            source,
+        )
     plain = limits.name or (target.name if target is not None else None) or "vllm"
     name = "barostat-" + (re.sub(r"[^a-z0-9.-]+", "-", plain.lower()).strip("-.") or "vllm")
     spec: dict[str, Any] = {
         "failurePolicy": "Fail",
         "matchConstraints": {
             "resourceRules": [
-                {
-                    "apiGroups": ["apps"],
-                    "apiVersions": ["v1"],
-                    "operations": ["CREATE", "UPDATE"],
-                    "resources": ["deployments", "statefulsets", "daemonsets"],
-                }
+                {"apiGroups": [group], "apiVersions": [version], "operations": list(operations), "resources": list(resources)}
+                for group, version, operations, resources in _ASKED
             ]
         },
-        "variables": [{"name": "engines", "expression": _ENGINES}],
+        "matchConditions": [{"name": "of-its-own", "expression": _OF_ITS_OWN}],
+        "variables": [
+            {"name": "pods", "expression": _PODS},
+            {"name": "containers", "expression": _CONTAINERS},
+            {"name": "engines", "expression": _ENGINES},
+        ],
         "validations": validations,
     }
     if target is not None and target.name:
-        spec["matchConditions"] = [{"name": "the-workload", "expression": f"object.metadata.name == '{_quoted(target.name)}'"}]
+        spec["matchConditions"].append({"name": "the-workload", "expression": f"object.metadata.name == '{_quoted(target.name)}'"})
     api = "admissionregistration.k8s.io/v1"
     policy = {"apiVersion": api, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec}
     binding = {
@@ -71,7 +97,7 @@ def policy_text(limits: ServingLimits, source: str) -> str:
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     }
     every = "every vLLM workload of the cluster (targetRef in the limits makes it one)"
-    about = "workloads of the name in targetRef, in every namespace" if "matchConditions" in spec else every
+    about = "workloads of the name in targetRef, in every namespace" if len(spec["matchConditions"]) > 1 else every
     texts = [yaml.safe_dump(each, sort_keys=False, width=1000) for each in (policy, binding)]
     return (
         f"# Made by `barostat check {_last(source)} --admission-policy`. The limits file is what is reviewed; this follows it.\n"

@@ -22,7 +22,7 @@ def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
 
     Errors: InputError where that is no repository or no such revision.
     """
-    root, base = _root_and_base(ref, folder)
+    root, base = root_and_base(ref, folder)
     found: dict[Path, set[int]] = {}
     current: Path | None = None
     for line in _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", base, "--").splitlines():
@@ -40,7 +40,7 @@ def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
 
 def texts_before(ref: str, folder: Path, files: Iterable[Path]) -> dict[Path, str]:
     """What those of the files that were there at `ref` said then. Errors: as `changed_lines`."""
-    root, base = _root_and_base(ref, folder)
+    root, base = root_and_base(ref, folder)
     found = {}
     for file in files:
         name = file.relative_to(root.resolve()).as_posix() if root.resolve() in file.parents else ""
@@ -50,7 +50,7 @@ def texts_before(ref: str, folder: Path, files: Iterable[Path]) -> dict[Path, st
     return found
 
 
-def _root_and_base(ref: str, folder: Path) -> tuple[Path, str]:
+def root_and_base(ref: str, folder: Path) -> tuple[Path, str]:
     """The repository's root, and where HEAD has parted from `ref`."""
     if ref.startswith("-"):
         raise InputError("is no revision", f"--since {ref}")

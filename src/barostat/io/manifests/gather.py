@@ -1,6 +1,6 @@
 """What a person names on the command line -> documents: files, folders, stdin; charts and overlays rendered where their tool is there.
 
-    FILE            read as it is
+    FILE            read as it is; of a chart's templates, its values.yaml, a kustomization or its patch: the chart or the overlay
     DIR             every manifest below it; a chart (Chart.yaml) and an overlay (kustomization.yaml) are rendered, and the files that they
                     are made of are not read a second time
     -               one document stream from stdin
@@ -53,13 +53,14 @@ class Gathered:
         return [source for origin in self.origins.values() for source in origin.edited() if source.file not in read]
 
 
-def gather(named: Sequence[str], *, render: bool = True) -> Gathered:
+def gather(named: Sequence[str], *, render: bool = True, lenient: bool = False) -> Gathered:
     """Everything that was named: files by themselves before folders, in which they may lie and be passed over.
 
-    Errors: InputError for a path that is not there.
+    `lenient`: a file that was named and cannot be read counts as one that was found. Errors: InputError for a path that is not there.
     """
     found = Gathered()
     seen: set[str] = set()
+    whole: set[Path] = set()
     for name in sorted(named, key=lambda name: name != "-" and Path(name).is_dir()):
         if name == "-":
             _take(found, document_of(_stdin(), "<stdin>"), asked=True)
@@ -67,13 +68,35 @@ def gather(named: Sequence[str], *, render: bool = True) -> Gathered:
         path = Path(name)
         if path.is_dir():
             _folder(found, path, seen, render=render)
+        elif path.is_file() and render and (folder := _made_with(path)) is not None:
+            if folder not in whole:
+                whole.add(folder)
+                _folder(found, folder, seen, render=render)
         elif path.is_file() or path.is_fifo():
             if str(path) not in seen:
                 seen.add(str(path))
-                _take(found, read_file(path), asked=True)
+                _take(found, read_file(path), asked=not lenient)
         else:
             raise InputError("there is no such file or folder", name)
     return found
+
+
+def _made_with(file: Path) -> Path | None:
+    """The chart or the overlay that has to be rendered for what stands in that file; None for one that stands for itself."""
+    charts = [folder for folder in file.parents if (folder / "Chart.yaml").is_file() and _is_of_chart(file, folder)]
+    if charts:
+        return charts[-1]
+    if not any((file.parent / name).is_file() for name in KUSTOMIZATIONS):
+        return None
+    from barostat.io.manifests.rendered import sources_of_overlay
+
+    own = file.name in KUSTOMIZATIONS or file.resolve() in sources_of_overlay(file.parent, patches_only=True)
+    return file.parent if own else None
+
+
+def _is_of_chart(file: Path, folder: Path) -> bool:
+    within = file.relative_to(folder)
+    return within.parts[0] in ("templates", "charts") or str(within) in ("values.yaml", "Chart.yaml")
 
 
 def _stdin() -> str:
@@ -128,12 +151,19 @@ def _folder(found: Gathered, folder: Path, seen: set[str], *, render: bool) -> N
         if overlay.resolve() in used:
             continue  # a base: rendered with the overlays that build on it
         closure = _closure(overlay)
-        about_us = render and any(_mentions(file, _OURS) for file in closure if file.is_file())
-        made = render_overlay(overlay) if about_us else None
+        own = next(overlay / name for name in KUSTOMIZATIONS if (overlay / name).is_file())
+        kustomization = read_file(own)
+        beside = [file for file in files if file.parent == overlay] if kustomization.problem else []
+        about_us = any(_mentions(file, _OURS) for file in [own, *closure, *beside] if file.is_file())
+        if kustomization.problem and about_us:
+            found.unreadable.append(kustomization.problem)
+        made = render_overlay(overlay) if render and about_us and not kustomization.problem else None
         if made is not None and _rendered(found, made, overlay):
             made_of = closure
         else:
             made_of = set(sources_of_overlay(overlay, patches_only=True))
+            if about_us and "helmCharts" in kustomization.text and not kustomization.problem:
+                _take(found, kustomization, asked=False)  # a chart's values within it
         covered |= {file for file, whole in resolved.items() if whole in made_of}
     for file in files:
         if file in covered or str(file) in seen or file.name in (*KUSTOMIZATIONS, "Chart.yaml", "Chart.lock", "values.schema.json"):

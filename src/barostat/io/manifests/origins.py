@@ -83,13 +83,16 @@ def tag_of(values: Node, image: str, workload: str) -> Node | None:
 
 
 def in_template(text: str, way: Way) -> tuple[int, int, bool] | None:
-    """Line and column in a template, and whether what stands there is the value or its own key; None where nothing of it does."""
+    """Line and column in a template, and whether what stands there is the value or its own key; None where nothing of it does.
+
+    Of an item such as `--port={{ .Values.port }}` the line that gives the argument says it.
+    """
     lines = list(_rows(text))
-    if way.text is not None and len(way.text) >= _SHORTEST and "\n" not in way.text:
+    for sought in _sought(way):
         said = [
-            (_alike(keys, way.keys), (number, row.index(way.text) + 1))
+            (_alike(keys, way.keys), (number, row.index(sought) + 1))
             for number, keys, row in lines
-            if way.text in row and (way.listed or keys[-1:] == way.keys[-1:])
+            if sought in row and (way.listed or keys[-1:] == way.keys[-1:])
         ]
         if (at := _alone(said)) is not None:
             return (*at, True)
@@ -100,8 +103,18 @@ def in_template(text: str, way: Way) -> tuple[int, int, bool] | None:
             if keys and keys[-1] == way.keys[length - 1] and _LINE.match(row) is not None and keys[-1] in row.partition(":")[0]
         ]
         if (at := _alone(keyed)) is not None:
-            return (*at, length == len(way.keys))
+            return (*at, length == len(way.keys) and not way.listed)
     return None
+
+
+def _sought(way: Way) -> Iterator[str]:
+    """What a line says that says the value."""
+    if way.text is None or len(way.text) < _SHORTEST or "\n" in way.text:
+        return
+    yield way.text
+    argument, equals, _ = way.text.partition("=")
+    if way.listed and equals and argument.startswith("--"):
+        yield argument + equals + "{{"
 
 
 def _rows(text: str) -> Iterator[tuple[int, Keys, str]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.io.manifests.embedded import with_embedded
 from barostat.io.manifests.yaml_tree import LARGEST_BYTES, plain_text, read_yaml
 from barostat.lint.document import Document, Place
 
@@ -37,13 +39,13 @@ def document_of(text: str, file: str) -> Document:
         return plain_text(text, file)
     if is_template(text):
         if _OF_HELM.search(text) is None and not (whole := read_yaml(text, file)).problem and _is_whole(whole):
-            return whole  # KServe fills in such text itself, within strings
+            return with_embedded(whole)  # KServe and Argo CD fill in such text themselves, within strings
         if Path(file).name.lower().startswith("values") and not (values := read_yaml(text, file)).problem and not _has_kind(values):
             return values  # Helm renders no values: what looks like a template there is text in a value or a comment
         found = Document(file, text, is_template=True)
         found.problem = f"{file}: is a template: give the chart's folder (helm renders it), or the rendered output"
         return found
-    return read_yaml(text, file)
+    return with_embedded(read_yaml(text, file))
 
 
 def _is_whole(document: Document) -> bool:
@@ -63,9 +65,17 @@ def read_file(path: Path, shown: str | None = None) -> Document:
             return Document(name, "", problem=f"{name}: is larger than {LARGEST_BYTES >> 20} MB: no manifest")
         return document_of(_text(path), name)
     except UnicodeDecodeError:
-        return Document(name, "", problem=f"{name}: is not UTF-8 text")
+        return _of_another_encoding(path, name)
     except OSError as error:
         return Document(name, "", problem=f"{name}: {error.strerror or error}")
+
+
+def _of_another_encoding(path: Path, name: str) -> Document:
+    """What is no UTF-8, its text as far as it can be told: by that one sees what it is about."""
+    data = path.read_bytes()
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    said = "is UTF-16 text, as PowerShell's > writes it: save it as UTF-8" if wide else "is not UTF-8 text"
+    return Document(name, data.decode("utf-16" if wide else "latin-1", errors="replace"), problem=f"{name}: {said}")
 
 
 def _text(path: Path) -> str:

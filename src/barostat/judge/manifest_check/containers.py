@@ -13,6 +13,7 @@ from dataclasses import replace
 from barostat.catalog.instance_types import card_of_instance
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_check.config_maps import ConfigMaps, meant
+from barostat.judge.manifest_check.container_probes import pre_stop, probes
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.pod_specs import PodSpec
 from barostat.judge.manifest_check.words import (
@@ -27,7 +28,7 @@ from barostat.judge.manifest_check.words import (
     starts_server,
 )
 from barostat.lint.document import Document, Node, Place
-from barostat.lint.facts import Argument, Engine, Given, Host, Probe
+from barostat.lint.facts import Argument, Engine, Given, Host
 from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES, is_gpu_resource, is_other_device
 
@@ -40,6 +41,9 @@ _NO_TEXT = re.compile(
     r"[-+]?(?:0x[0-9a-fA-F_]+|0b[01_]+|0o[0-7_]+|[0-9][0-9_]*)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
     r"|true|True|TRUE|false|False|FALSE|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF"
 )
+_BESIDE = re.compile(r"(?<![&>|\\])&(?![&>])|\b(?:nginx|haproxy|envoy|socat|supervisord|caddy|traefik)\b")
+"""What a shell text starts beside the engine, and that may listen on a port of its own."""
+_MIG = re.compile(r"nvidia\.com/mig-(\d(?:c\.\d)?g\.\d+gb)")
 _PART_OF_A_CARD = frozenset(("gpu-fraction", "gpu-memory"))
 """Annotations by which NVIDIA's Run:ai gives a pod a part of a card, without a limit."""
 _OF_LEADER_WORKER_SET = frozenset(("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
@@ -119,12 +123,16 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         not_text=_not_text(document, container, nodes),
         host=_host(document, found, container),
         pod=replace(  # without an image: a patch
-            found.pod, pre_stop_s=_pre_stop(container), raw=found.pod.raw and image is not None, gated_by=gates[0] if gates else ""
+            found.pod,
+            pre_stop_s=pre_stop(container),
+            raw=found.pod.raw and image is not None,
+            gated_by=gates[0] if gates else "",
+            alone=not others and not (line.shell and _BESIDE.search(joined)),
         ),
         list_end=document.place(last) if listed else None,
         list_indent=" " * (last.column - 3) if listed else "",
         is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
-        card_hint=card_hint(found.spec),
+        card_hint=f"{card_hint(found.spec)} {_slice(container)}".strip(),
         multi_node=found.pod.nodes > 1
         or ("ray" in joined.split() and not _is_alone(found, line, env, complete))
         or bool(re.search(r"ray start|multi-node|--nnodes|--headless", joined)),
@@ -162,7 +170,7 @@ def _with_kserves_command(found: PodSpec, service: Node, container: Node, engine
             own_image=False,
             host=_host(document, found, container),
             pod=found.pod,
-            card_hint=card_hint(found.spec),
+            card_hint=f"{card_hint(found.spec)} {_slice(container)}".strip(),
             multi_node=found.pod.nodes > 1,
         )
     added = next((item.get("value") for item in container.maps_at("env") if item.word("name") == "VLLM_ADDITIONAL_ARGS"), None)
@@ -222,7 +230,7 @@ def _kserve_model(found: PodSpec, model: Node) -> Engine | None:
         not_text=_not_text(document, model, args),
         host=replace(_host(document, found, model), shm_bytes=None, probes={}, has_cache=True),
         pod=replace(found.pod, raw=False),
-        card_hint=card_hint(found.spec),
+        card_hint=f"{card_hint(found.spec)} {_slice(model)}".strip(),
         multi_node=found.pod.nodes > 1,
     )
 
@@ -240,6 +248,16 @@ def card_hint(spec: Node) -> str:
                 said += [item.text for item in expression.list_at("values")]
     cards = {card_of_instance(text) or text for text in said}
     return cards.pop() if len(cards) == 1 else ""
+
+
+def _slice(container: Node) -> str:
+    """The MIG profile of which the container asks for instances, as card names have it: `MIG 1g.10gb`."""
+    for key in ("limits", "requests"):
+        asked = container.get("resources", key)
+        for name in asked.entries if asked is not None else ():
+            if (found := _MIG.match(name)) is not None:
+                return f"MIG {found[1]}"
+    return ""
 
 
 def _words(container: Node, key: str) -> list[Node]:
@@ -319,9 +337,10 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
         gpus=cards[1] if cards is not None else None if _asks_for_other_device(found, container) else 0.0,
         gpu_place=document.place(place) if place is not None else None,
         gpu_requested_only=cards is None and asked is not None,
-        probes=_probes(document, container),
+        probes=probes(document, container),
         privileged=_privileged(document, container),
         has_cache=any(mount.word("mountPath").startswith(CACHE_PATHS) for mount in container.maps_at("volumeMounts")),
+        other_device=_has_other_device(container),
     )
 
 
@@ -329,10 +348,12 @@ def _asks_for_other_device(found: PodSpec, container: Node) -> bool:
     """True for a resource claim, a device of another kind or a part of a card: how many cards that is cannot be told."""
     if _PART_OF_A_CARD & found.annotations.keys():
         return True
+    return container.get("resources", "claims") is not None or _has_other_device(container)
+
+
+def _has_other_device(container: Node) -> bool:
     asked = [container.get("resources", key) for key in ("limits", "requests")]
-    return container.get("resources", "claims") is not None or any(
-        is_other_device(name) for node in asked if node is not None for name in node.entries
-    )
+    return any(is_other_device(name) for node in asked if node is not None for name in node.entries)
 
 
 def _cards(resources: Node | None) -> tuple[Node, float | None] | None:
@@ -358,37 +379,6 @@ def _shm(document: Document, found: PodSpec, container: Node) -> tuple[float | N
     return DEFAULT_SHM_BYTES, None
 
 
-def _probes(document: Document, container: Node) -> dict[str, Probe]:
-    found: dict[str, Probe] = {}
-    for kind in ("startup", "readiness", "liveness"):
-        node = container.get(f"{kind}Probe")
-        if node is None or node.kind != "map":
-            continue
-        found[kind] = Probe(
-            document.key_place(container, f"{kind}Probe"),
-            node.word("httpGet", "path") or ("exec" if node.get("exec") else "tcp" if node.get("tcpSocket") else "grpc"),
-            node.number("initialDelaySeconds") or 0.0,
-            node.number("periodSeconds") or 10.0,
-            node.number("timeoutSeconds") or 1.0,
-            int(node.number("failureThreshold") or 3),
-            document.place(at) if (at := node.get("failureThreshold")) is not None else None,
-            document.place(at) if (at := node.get("timeoutSeconds")) is not None else None,
-        )
-    return found
-
-
 def _privileged(document: Document, container: Node) -> Given | None:
     node = container.get("securityContext", "privileged")
     return Given(node.text, document.place(node)) if node is not None and node.text.lower() == "true" else None
-
-
-def _pre_stop(container: Node) -> float | None:
-    """Seconds that the preStop hook sleeps; 0 for one that we cannot read; None where there is none."""
-    hook = container.get("lifecycle", "preStop")
-    if hook is None:
-        return None
-    if (seconds := hook.number("sleep", "seconds")) is not None:
-        return seconds
-    text = " ".join(item.text for item in hook.list_at("exec", "command"))
-    sleeps = re.findall(r"\bsleep\s+(\d{1,9})\b", text)
-    return float(max(map(int, sleeps))) if sleeps else 0.0

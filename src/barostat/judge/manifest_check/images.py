@@ -14,6 +14,8 @@ _OWN = re.compile(r"^vllm(?:-(?:openai|cpu|tpu|xpu|neuron|hpu|gaudi|rocm|openai-
 _ROUTER = re.compile(r"router|gateway|proxy|operator|exporter|controller|webhook|bench|sidecar|grafana|sim\b", re.IGNORECASE)
 _MOVES = ("", "latest", "nightly", "main", "master", "edge", "dev", "stable", "release", "latest-release", "rocm", "cpu", "openai")
 _NO_REFERENCE = re.compile(r"[^\w.:/@+-]")
+_DEFAULT = re.compile(r"\$\{[A-Za-z_]\w*:?[-=]([^{}$]*)\}")
+"""What compose, Flux and shells put in where nobody sets the variable: `${TAG:-v0.32.0}`."""
 _INNER = re.compile(r"vllm[_-]?v?(0\.\d+\.\d+)")
 
 
@@ -32,17 +34,22 @@ class ImageFacts:
 
 
 def image_facts(reference: str) -> ImageFacts:
-    """What can be told from `registry/name:tag@digest`; a template, a variable or `<what to put here>` tells nothing."""
-    if not reference or _NO_REFERENCE.search(reference):
+    """What can be told from `registry/name:tag@digest`; a template, a variable or `<what to put here>` in name or tag tells nothing.
+
+    A variable's default is what it stands for, but moves with whoever sets it: such a tag is not called floating.
+    """
+    last = _DEFAULT.sub(r"\1", reference).rsplit("/", 1)[-1]
+    if not last or _NO_REFERENCE.search(last):
         return ImageFacts("vllm" in reference.lower(), None, False)
-    name, _, digest = reference.partition("@")
+    name, _, digest = last.partition("@")
     path, colon, tag = name.rpartition(":")
-    if not colon or "/" in tag:
+    if not colon:
         path, tag = name, ""
-    base = path.rsplit("/", 1)[-1].lower()
+    base = path.lower()
     server = "vllm" in base and not _ROUTER.search(base)
     dated = re.search(r"\d{4}-?\d{2}-?\d{2}|[0-9a-f]{12,}|\d+\.\d+\.\d+", tag.lower()) is not None
-    floating = not digest and not dated and (tag.lower() in _MOVES or "nightly" in tag.lower() or tag.lower().startswith("latest"))
+    told = not digest and not dated and "${" not in reference
+    floating = told and (tag.lower() in _MOVES or "nightly" in tag.lower() or tag.lower().startswith("latest"))
     version = None
     if server:
         inner = _INNER.search(tag)

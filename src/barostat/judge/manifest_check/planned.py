@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
-from barostat.catalog.cards import find_card
+from barostat.catalog.cards import find_card, is_slice
 from barostat.catalog.models import find_model
 from barostat.core.errors import InputError
 from barostat.core.units import GIB
@@ -38,7 +38,7 @@ def planned_of(engine: Engine, gpu: str | None) -> Planned | None:
     version = engine.version or parse_version(NEWEST_KNOWN)
     space = engine.env.get("VLLM_CPU_KVCACHE_SPACE")
     cpu = whole_number(space.text) if space is not None else None
-    hint = gpu or engine.card_hint
+    hint = f"{gpu} MIG{engine.card_hint.rpartition('MIG')[2]}" if gpu and is_slice(engine.card_hint) else gpu or engine.card_hint
     if version is None or engine.number("cpu_offload_gb"):  # weights on the host are not in the planner's account
         return None
     arguments = tuple((argument.name, argument.text or "") for argument in engine.arguments.values() if argument.name != "model")

@@ -135,11 +135,11 @@ def _made(
         nodes=nodes,
         raw=kind in (*_TEMPLATES, "Pod", "CronJob", "LeaderWorkerSet"),
         scraped=asks_for_scrape(metadata) or asks_for_scrape(root.get("metadata")),
-        ports=frozenset(
-            port.word("name")
+        ports={
+            port.word("name"): port.word("containerPort")
             for container in spec.maps_at("containers") + spec.maps_at("initContainers")
             for port in container.maps_at("ports")
-        ),
+        },
     )
     annotations = {**_texts(root.get("metadata"), "annotations"), **_texts(metadata, "annotations")}
     return PodSpec(document, root, spec, pod, model, annotations=annotations)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from barostat.catalog.models import find_model
 from barostat.core.version import parse_version
 from barostat.judge.manifest_check.certificate_document import load_test_of
 from barostat.judge.manifest_check.chart_values import engine_of_model, engine_of_runtime, engines_of_values
+from barostat.judge.manifest_check.compose import engines_of_compose, is_compose
 from barostat.judge.manifest_check.config_maps import ConfigMaps, config_maps_of
 from barostat.judge.manifest_check.containers import engines_in
 from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.judge.manifest_check.pod_specs import objects_of, pod_specs
 from barostat.judge.manifest_check.scrapes import scrape_of
-from barostat.judge.manifest_check.scripts import engines_of_compose, engines_of_script, engines_of_unit, is_compose
-from barostat.judge.manifest_check.serve_config import engines_of_serve_config
+from barostat.judge.manifest_check.scripts import engines_of_script, engines_of_unit
+from barostat.judge.manifest_check.serve_config import engine_of_job, engines_of_serve_config
 from barostat.judge.manifest_check.watchers import queries_of, scaler_of, service_of
 from barostat.judge.manifest_check.words import starts_server
 from barostat.lint.document import Document, Node, Place
@@ -77,8 +78,7 @@ def _read(found: _Gathered, document: Document, root: Node, config_maps: ConfigM
     before = len(found.engines)
     for pod_spec in pod_specs(document, root):
         found.engines += engines_in(pod_spec, config_maps)
-    values = _values_within(root)
-    if values is not None:
+    for values in _values_within(root):
         found.engines += engines_of_values(document, values)
     if not kind:
         if is_compose(root):
@@ -90,6 +90,8 @@ def _read(found: _Gathered, document: Document, root: Node, config_maps: ConfigM
         found.engines += [engine] if engine is not None else []
     elif kind.startswith("Ray"):
         found.engines += engines_of_serve_config(document, root)
+        job = engine_of_job(document, root)
+        found.engines += [job] if job is not None else []
     elif kind == "ConfigMap":
         for key, text in (root.get("data") or root).entries.items():
             if text.kind == "scalar" and not key.endswith((".py", ".md", ".json", ".yaml", ".yml")) and starts_server(text.text):
@@ -111,11 +113,23 @@ def _read(found: _Gathered, document: Document, root: Node, config_maps: ConfigM
         found.repeated += [Given(key.text, document.place(key)) for node in root.walk() for key in node.repeated]
 
 
-def _values_within(root: Node) -> Node | None:
-    """The values of a chart that a GitOps object has in itself: Flux's HelmRelease, Argo CD's Application (as a mapping, not as text)."""
-    if root.word("kind") == "HelmRelease":
-        return root.get("spec", "values")
-    return root.get("spec", "source", "helm", "valuesObject") if root.word("kind") == "Application" else None
+def _values_within(root: Node) -> Iterator[Node]:
+    """The values of charts that a GitOps object has in itself: of Flux, Argo CD, k3s, Kustomize. What is text there was read before."""
+    kind, spec = root.word("kind"), root.get("spec")
+    found: list[Node | None] = []
+    if kind == "HelmRelease":
+        found = [root.get("spec", "values")]
+    elif kind == "HelmChart":
+        found = [root.get("spec", "valuesContent")]
+    elif root.get("helmCharts") is not None:
+        found = [chart.get("valuesInline") for chart in root.maps_at("helmCharts")]
+    elif kind == "ConfigMap":
+        found = list((root.get("data") or root).entries.values())
+    elif kind in ("Application", "ApplicationSet") and spec is not None:
+        inner = spec if kind == "Application" else spec.get("template", "spec") or spec
+        sources = [inner.get("source"), *inner.maps_at("sources")]
+        found = [source.get("helm", key) for source in sources if source is not None for key in ("valuesObject", "values")]
+    yield from (node for node in found if node is not None and node.kind == "map")
 
 
 def _planned(engine: Engine, gpu: str | None) -> Engine:

@@ -1,7 +1,6 @@
-"""Engines outside Kubernetes: shell scripts and plain command lines, systemd units, compose files.
+"""Engines outside Kubernetes: shell scripts and plain command lines, systemd units.
 
-Source: compose-spec (command, environment, ipc, shm_size, deploy.resources, gpus), systemd.service(5), systemd.exec(5),
-podman-systemd.unit(5).
+Source: systemd.service(5), systemd.exec(5), podman-systemd.unit(5).
 """
 
 from __future__ import annotations
@@ -12,49 +11,46 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from barostat.engines.vllm.command_line.shell_words import Word, split_words
+from barostat.engines.vllm.command_line.shell_words import Word, expand, split_words
 from barostat.judge.manifest_check.images import image_facts
-from barostat.judge.manifest_check.words import (
-    SERVER,
-    Command,
-    handed_on,
-    is_program,
-    read_elements,
-    read_text,
-    starts_itself,
-    starts_server,
-)
+from barostat.judge.manifest_check.words import SERVER, is_program, read_text, starts_itself, starts_server
 from barostat.lint.document import Document, Node
-from barostat.lint.facts import Engine, Given, Host
-from barostat.platform.objects import quantity
-from barostat.platform.pods import DEFAULT_SHM_BYTES
+from barostat.lint.facts import Engine, Given
 
 _ASSIGNMENT = re.compile(r"^(?:export\s+)?([A-Za-z_]\w*)=(.*)$", re.DOTALL)
 _UNIT_LINE = re.compile(r"^(ExecStart|Exec|Image|Environment)[ \t]*=[ \t]*", re.MULTILINE)
 _COMMENTS_WITHIN = re.compile(r"(?<=\\\n)(?:[ \t]*[#;][^\n]*\n)+")
 """Comments of a unit between a line that ends in a backslash and the one that it goes on with; systemd reads over them."""
 LONGEST_SCRIPT = 500_000
-_CONTAINER = re.compile(r"\b(?:docker|podman|nerdctl)\b[^|;&]*\b(?:run|create)\b[^|;&]*vllm")
+_CONTAINER = re.compile(r"\b(?:docker|podman|nerdctl)\b[^|;&]*\b(?:run|create)\b")
 _STRETCH = re.compile(
     r"^[ \t]*(?:function[ \t]+)?[\w-]+[ \t]*\(\)[ \t]*\{?[ \t]*$|^\}|^[ \t]*(?:sudo[ \t]+)?(?:kill|pkill|killall)\b"
     r"|^[ \t]*wait[ \t]*(?:[$\d\"#].*)?$|^[ \t]*(?:docker|podman|nerdctl)[ \t]+(?:stop|kill|rm)\b",
     re.MULTILINE,
 )
 """Where what was started before may have ended: a function begins or ends, something is killed or waited for."""
-_DOCKER = re.compile(r"^(?:docker|podman|nerdctl)$")
+_DOCKER = re.compile(r"^[-@:+!|]*(?:/[\w./-]*/)?(?:docker|podman|nerdctl)$")
+"""By its name or its path; before the path what systemd takes for itself."""
+_BEFORE = ("exec", "sudo", "nohup", "time", "command", "env")
 _PLACEHOLDER = re.compile(r"(?<=[\s=])<([A-Za-z_][\w-]*)>(?=\s|$)")
 """`<port>`, for the reader to fill in: a shell would read two redirections, of which none is meant."""
 _OWN = re.compile(r"(?:docker\.io/)?vllm/")
 _NAMED = re.compile(r"^\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})$")
 
 
-def engines_of_script(document: Document, node: Node, name: str, *, form: str = "script") -> Iterator[Engine]:
-    """Every server that the shell text starts, in order. A text that names none is not taken apart, nor one longer than a script is."""
-    if len(node.text) > LONGEST_SCRIPT or not (SERVER.search(node.text) or _CONTAINER.search(node.text)):
+def engines_of_script(
+    document: Document, node: Node, name: str, *, text: str | None = None, around: Mapping[str, Given] | None = None
+) -> Iterator[Engine]:
+    """Every server that the shell text starts, in order. A text that names none is not taken apart, nor one longer than a script is.
+
+    `text`: of the same length, what is to be read in its stead: one command of a unit, whose variables are `around`.
+    """
+    read = node.text if text is None else text
+    if len(read) > LONGEST_SCRIPT or not (SERVER.search(read) or ("vllm" in read and _CONTAINER.search(read))):
         return
-    whole_text = _PLACEHOLDER.sub(lambda found: f"${found[1].replace('-', '_')}_", node.text)
+    whole_text = _PLACEHOLDER.sub(lambda found: f"${found[1].replace('-', '_')}_", read)
     words, _ = split_words(whole_text, {}, whole_script=True)
-    env: dict[str, Given] = {}
+    env: dict[str, Given] = dict(around or {})
     stretches = [match.start() for match in _STRETCH.finditer(node.text)]
     for command in _commands(words):
         whole, docker = command, None
@@ -81,10 +77,10 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
         facts = image_facts(image.text) if image is not None else None
         own = _assigned(document, node, whole[: docker or 0], behind=("-e", "--env")) if image is not None else {}
         own |= {key: given for key, given in _assigned(document, node, whole).items() if key in line.assigned}
-        around = {**env, **own}
+        told = {**env, **own}
         yield Engine(
             name=name,
-            form="systemd" if form == "systemd" else "script",
+            form="script" if text is None else "systemd",
             place=document.within(node, start, start + 1),
             arguments=line.arguments,
             occurrences=line.occurrences,
@@ -93,10 +89,10 @@ def engines_of_script(document: Document, node: Node, name: str, *, form: str = 
             version=facts.version if facts else None,
             floating=facts.floating if facts else False,
             own_image=image is not None,
-            env=around,
+            env=told,
             env_complete=False,
             complete=line.complete and "config" not in line.arguments,
-            is_cpu="VLLM_CPU_KVCACHE_SPACE" in around or bool(facts and facts.is_cpu),
+            is_cpu="VLLM_CPU_KVCACHE_SPACE" in told or bool(facts and facts.is_cpu),
             cut=line.cut,
             handed_on=_handed_on(document, node, whole, docker, image),
             multi_node="ray" in node.text,
@@ -130,14 +126,13 @@ def _commands(words: list[Word]) -> Iterator[list[Word]]:
 
 def _docker_image(texts: list[str], env: Mapping[str, Given]) -> int | None:
     """Index of the image in `docker run ... IMAGE args`, where it is vLLM's. It may stand in a variable; `volume:/path` is none."""
-    if not texts or (not _DOCKER.match(texts[0]) and not (texts[0] == "sudo" and len(texts) > 1 and _DOCKER.match(texts[1]))):
+    program = next((index for index, word in enumerate(texts) if word not in _BEFORE and not _ASSIGNMENT.match(word)), len(texts))
+    if program == len(texts) or not _DOCKER.match(texts[program]) or ("run" not in texts and "create" not in texts):
         return None
-    if "run" not in texts and "create" not in texts:
-        return None
-    for index, word in enumerate(texts):
+    for index, word in enumerate(texts[program + 1 :], program + 1):
         held = _valued(word, env)
-        text = held.text if held is not None else word
-        if "/" not in text or ":/" in text or "=" in text or text.startswith(("-", "/", ".", "~", "$")):
+        text = held.text if held is not None else expand(word, {key: given.text for key, given in env.items()})[0]
+        if "/" not in text or ":/" in text or "=" in text or text.startswith(("-", "/", ".", "~", "$$")):
             continue
         if image_facts(text).server:
             return index
@@ -166,7 +161,8 @@ def _valued(word: str, env: Mapping[str, Given]) -> Given | None:
 
 def _image(document: Document, node: Node, word: Word, env: Mapping[str, Given]) -> Given:
     """The image that the word names, where it is written: there a moving tag is to be mended."""
-    return _valued(word.text, env) or Given(word.text, document.within(node, word.start, word.end))
+    told, _ = expand(word.text, {key: given.text for key, given in env.items()})
+    return _valued(word.text, env) or Given(told, document.within(node, word.start, word.end))
 
 
 def engines_of_unit(document: Document, node: Node, name: str) -> Iterator[Engine]:
@@ -191,6 +187,9 @@ def engines_of_unit(document: Document, node: Node, name: str) -> Iterator[Engin
         if match[1] == "Image":
             image = Given(text.strip(), document.within(node, match.end(), match.end() + len(text.rstrip())))
             continue
+        if match[1] == "ExecStart" and "vllm" in text and _CONTAINER.search(text):
+            yield from engines_of_script(document, node, name, text=" " * match.end() + text + " " * (len(whole) - end), around=env)
+            continue
         facts = image_facts(image.text) if image is not None else None
         behind = match[1] == "Exec" and facts is not None and facts.server and text.lstrip().startswith("-")
         if not (starts_server(text) or behind):
@@ -212,101 +211,3 @@ def engines_of_unit(document: Document, node: Node, name: str) -> Iterator[Engin
             complete=line.complete and "config" not in line.arguments,
             is_cpu="VLLM_CPU_KVCACHE_SPACE" in env or bool(facts and facts.is_cpu),
         )
-
-
-def is_compose(root: Node) -> bool:
-    """True for a compose file."""
-    services = root.get("services")
-    return services is not None and services.kind == "map" and root.get("kind") is None and root.get("apiVersion") is None
-
-
-def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
-    """The engines of a compose file."""
-    services = root.get("services")
-    for name, service in services.entries.items() if services is not None else ():
-        if service.kind != "map":
-            continue
-        image = service.get("image")
-        facts = image_facts(service.word("image"))
-        nodes = [item for key in ("entrypoint", "command") for item in _items(service, key)]
-        joined = " ".join(node.text for node in nodes)
-        served = facts.server and any(node.text.lstrip().startswith(("-", "serve ")) for node in nodes)
-        if not nodes or not (starts_server(joined) or served):
-            continue
-        env = _environment(document, service)
-        texts = {key: given.text for key, given in env.items()}
-        command = service.get("command")
-        line: Command
-        if command is not None and command.kind == "scalar" and len(nodes) == 1:
-            line = read_text(document, command, texts)
-        else:
-            line = read_elements(document, nodes, texts, all_env=False)
-        yield Engine(
-            name=f"service {name}",
-            form="compose",
-            place=document.key_place(services, name) if services is not None else document.place(service),
-            arguments=line.arguments,
-            occurrences=line.occurrences,
-            model=line.model,
-            image=Given(image.text, document.place(image)) if image is not None else None,
-            version=facts.version,
-            floating=facts.floating and facts.server,
-            own_image=facts.server,
-            env=env,
-            env_complete=service.get("env_file") is None,
-            complete=line.complete and "config" not in line.arguments and not any("$" in node.text for node in nodes),
-            stuck=line.stuck,
-            cut=line.cut,
-            handed_on=handed_on(document, nodes, service.word("image")) if service.get("entrypoint") is None else None,
-            host=_host(document, service),
-            is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
-        )
-
-
-def _items(service: Node, key: str) -> list[Node]:
-    node = service.get(key)
-    if node is None:
-        return []
-    return [item for item in node.items if item.kind == "scalar"] if node.kind == "list" else [node]
-
-
-def _environment(document: Document, service: Node) -> dict[str, Given]:
-    node = service.get("environment")
-    if node is None:
-        return {}
-    if node.kind == "map":
-        return {
-            key: Given(value.text, document.place(value))
-            for key, value in node.entries.items()
-            if value.kind == "scalar" and not value.is_null
-        }
-    pairs = ((item, item.text.partition("=")) for item in node.items if "=" in item.text)
-    return {key: Given(value, document.place(item)) for item, (key, _, value) in pairs}
-
-
-def _host(document: Document, service: Node) -> Host:
-    memory = service.get("mem_limit") or service.get("deploy", "resources", "limits", "memory")
-    cpu = service.get("cpus") or service.get("deploy", "resources", "limits", "cpus")
-    shm = service.get("shm_size")
-    devices = service.maps_at("deploy", "resources", "reservations", "devices")
-    counted = devices[0].number("count") if devices else None
-    chosen = devices[0].list_at("device_ids") if devices else []
-    return Host(
-        shm_bytes=None if service.word("ipc") in ("host", "shareable") else _bytes(shm.text) if shm is not None else DEFAULT_SHM_BYTES,
-        shm_place=document.place(shm) if shm is not None else None,
-        memory=Given(memory.text, document.place(memory)) if memory is not None else None,
-        memory_bytes=_bytes(memory.text) if memory is not None else None,
-        cpu=Given(cpu.text, document.place(cpu)) if cpu is not None else None,
-        cpu_cores=quantity(cpu.text) if cpu is not None else None,
-        gpus=float(len(chosen)) if chosen else counted,
-        gpu_place=document.place(devices[0]) if devices else None,
-        privileged=Given("true", document.place(service.entries["privileged"])) if service.is_true("privileged") else None,
-        has_cache=bool(service.list_at("volumes")),
-        devices=",".join(item.text for item in chosen),
-    )
-
-
-def _bytes(text: str) -> float | None:
-    """Docker's sizes: 8g, 512m, 1gb."""
-    match = re.match(r"^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$", text.strip().lower())
-    return float(match[1]) * 1024 ** " kmgt".index(match[2] or " ") if match else None

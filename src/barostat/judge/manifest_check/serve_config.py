@@ -1,6 +1,7 @@
-"""Engines that Ray Serve starts from a RayService's serveConfigV2, which is YAML within a text: each `engine_kwargs` is one.
+"""Engines that Ray Serve starts from a RayService's serveConfigV2, which is YAML within a text: each `engine_kwargs` is one. And the server
+that a RayJob's entrypoint starts, in the container of its head.
 
-Source: ray.io/v1 RayService; ray.serve.llm LLMConfig (model_loading_config, engine_kwargs, accelerator_type).
+Source: ray.io/v1 RayService, RayJob; ray.serve.llm LLMConfig (model_loading_config, engine_kwargs, accelerator_type).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 
 from barostat.catalog.vllm_flags import FLAGS, canonical_name
 from barostat.engines.vllm.command_line.config import read_value
+from barostat.judge.manifest_check.images import image_facts
+from barostat.judge.manifest_check.words import read_text, starts_server
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Argument, Engine, Given
 
@@ -56,6 +59,32 @@ def engines_of_serve_config(document: Document, root: Node) -> Iterator[Engine]:
             multi_node=True,
             card_hint=card.value.strip("'\"") if card is not None else "",
         )
+
+
+def engine_of_job(document: Document, root: Node) -> Engine | None:
+    """The server that the RayJob's entrypoint starts, None where it starts none."""
+    text = root.get("spec", "entrypoint")
+    if text is None or text.kind != "scalar" or not starts_server(text.text):
+        return None
+    line = read_text(document, text, {})
+    heads = root.maps_at("spec", "rayClusterSpec", "headGroupSpec", "template", "spec", "containers")
+    image = heads[0].get("image") if heads else None
+    facts = image_facts(image.text if image is not None else "")
+    return Engine(
+        name=f"RayJob {root.word('metadata', 'name')}",
+        form="values",
+        place=document.place(text),
+        arguments=line.arguments,
+        occurrences=line.occurrences,
+        model=line.model,
+        image=Given(image.text, document.place(image)) if image is not None else None,
+        version=facts.version,
+        floating=facts.floating and facts.server,
+        own_image=facts.server,
+        env_complete=False,
+        complete=False,
+        multi_node=True,
+    )
 
 
 def _rows(text: str) -> list[_Row]:

@@ -1,17 +1,19 @@
 """Prometheus rules, autoscalers and Services: who watches, scales and opens the engines.
 
 Source: monitoring.coreos.com/v1 PrometheusRule, Prometheus' rule files, keda.sh/v1alpha1 ScaledObject (minReplicaCount is 0 unless set),
-autoscaling/v1 and v2 HorizontalPodAutoscaler, core/v1 Service, networking.k8s.io/v1 Ingress.
+autoscaling/v1 and v2 HorizontalPodAutoscaler, core/v1 Service, networking.k8s.io/v1 Ingress, inference.networking.k8s.io/v1 InferencePool
+(of v1alpha2: targetPortNumber, a selector without matchLabels).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.judge.manifest_check.kserve_scaling import scaler_of_service
 from barostat.judge.manifest_check.pod_specs import is_knative
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
 from barostat.lint.document import Document, Node
-from barostat.lint.facts import Query, Scaler, Service
+from barostat.lint.facts import Given, Query, Scaler, Service
 
 
 def queries_of(document: Document, root: Node) -> Iterator[Query]:
@@ -26,8 +28,10 @@ def queries_of(document: Document, root: Node) -> Iterator[Query]:
 
 
 def scaler_of(document: Document, root: Node) -> Scaler | None:
-    """The HPA or ScaledObject, None for any other object."""
+    """The HPA or ScaledObject, or what a service of KServe or Knative says of itself; None for any other object."""
     kind = root.word("kind")
+    if kind == "InferenceService" or is_knative(root):
+        return scaler_of_service(document, root)
     if kind == "HorizontalPodAutoscaler":
         return _hpa(document, root)
     return _scaled_object(document, root) if kind == "ScaledObject" else None
@@ -86,9 +90,29 @@ def _scaled_object(document: Document, root: Node) -> Scaler:
     )  # fmt: skip
 
 
+def _pool(document: Document, root: Node, spec: Node) -> Service:
+    """What the Gateway API's inference extension sends requests to: pods by their labels, each at a port of its own number."""
+    selector = spec.get("selector", "matchLabels") or spec.get("selector")
+    found = {key: value.text for key, value in selector.entries.items() if value.kind == "scalar"} if selector is not None else {}
+    ports = [port.get("number") for port in spec.maps_at("targetPorts")] or [spec.get("targetPortNumber")]
+    targets = tuple(Given(port.text, document.place(port)) for port in ports if port is not None and port.kind == "scalar")
+    place = document.place(root.get("metadata", "name") or root)
+    return Service(
+        root.word("metadata", "name"),
+        root.word("metadata", "namespace"),
+        place,
+        found,
+        variables=False,
+        targets=targets,
+        kind="InferencePool",
+    )
+
+
 def service_of(document: Document, root: Node) -> Service | None:
-    """The Service or Ingress, None for any other object."""
+    """The Service, Ingress or InferencePool, None for any other object."""
     kind, spec = root.word("kind"), root.get("spec")
+    if spec is not None and kind == "InferencePool":
+        return _pool(document, root, spec)
     if spec is None or kind not in ("Service", "Ingress") or is_knative(root):
         return None
     name, namespace = root.word("metadata", "name"), root.word("metadata", "namespace")
@@ -113,4 +137,7 @@ def service_of(document: Document, root: Node) -> Service | None:
     addresses = [spec.word("clusterIP"), *(item.text for item in spec.list_at("clusterIPs"))]
     variables = "None" not in addresses and spec.word("type") != "ExternalName"
     place = document.place(node or root)
-    return Service(name, namespace, place, found, opens, labels, asks_for_scrape(root.get("metadata")), ports, variables)
+    led = [port.get("targetPort") or port.get("port") for port in spec.maps_at("ports")]
+    targets = tuple(Given(port.text, document.place(port)) for port in led if port is not None and port.kind == "scalar")
+    scraped = asks_for_scrape(root.get("metadata"))
+    return Service(name, namespace, place, found, opens, labels, scraped, ports, variables, targets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from barostat.catalog.cards import CARDS, Card
+from barostat.catalog.cards import CARDS, Card, is_slice
 from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.errors import InputError
 from barostat.core.units import ceil_div, gib
@@ -148,8 +148,9 @@ def _candidates(found: CapacityPlan) -> Iterator[tuple[str, str, PlanRequest]]:
     if not found.sized.eager and found.spent is not None and found.spent.graphs_counted:
         yield "--enforce-eager", "slower decoding", _with(request, enforce_eager=True)
     if request.available_kv_bytes is None:
+        alone = request.card is not None and is_slice(request.card.name)  # a process sees one MIG instance, however many there are
         for tp in (2, 4, 8, 16):
-            if tp > flags.tp:
+            if tp > flags.tp and not alone:
                 yield f"--tensor-parallel-size {tp}", f"{tp} GPUs for each replica", _spread(request, tp)
         if found.spent is not None and "not quantised" in found.spent.weights.source:
             halved = replace(_with(request, quantization="fp8"), model_name="")

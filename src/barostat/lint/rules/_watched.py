@@ -1,4 +1,4 @@
-"""Who watches and scales which engine."""
+"""Who watches, scales and opens which engine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from barostat.core.version import EngineVersion
 from barostat.lint.document import Place
-from barostat.lint.facts import Engine, Query, Scaler, Scene
+from barostat.lint.facts import Engine, Query, Scaler, Scene, Service
 
 
 def all_queries(scene: Scene) -> Iterator[Query]:
@@ -27,6 +27,15 @@ def watches_engines(scene: Scene, scaler: Scaler) -> bool:
     """True if the scaler is about vLLM: by what it scales, or by the metrics that it reads."""
     read = [query.expression for query in scaler.queries] + [name for name, _, _ in scaler.metrics]
     return bool(engines_of(scene, scaler)) or any("vllm" in text.lower() for text in [*read, scaler.target[1]])
+
+
+def leads_to(service: Service, engine: Engine) -> bool:
+    """True if the Service beside the engine selects its pod."""
+    pod = engine.pod
+    if pod is None or not service.selector or pod.namespace != service.namespace:
+        return False
+    near = engine.place.file.rpartition("/")[0] == service.place.file.rpartition("/")[0]
+    return near and all(pod.labels.get(key) == value for key, value in service.selector.items())
 
 
 def version_beside(scene: Scene, place: Place) -> EngineVersion | None:

@@ -27,7 +27,7 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every pool that is set in blocks."""
     for engine in scene.engines:
         argument = engine.arguments.get("num_gpu_blocks_override")
-        if argument is not None and not engine.is_cpu:
+        if argument is not None and not engine.is_cpu and not (engine.host is not None and engine.host.other_device):
             yield Found(
                 argument.place,
                 f"{argument.spelled} sets the pool by hand, whatever memory the card has",

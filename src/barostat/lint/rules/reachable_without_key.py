@@ -25,8 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.lint.facts import Engine, Scene, Service
+from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
+from barostat.lint.rules._watched import leads_to
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -38,7 +39,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             other for other in scene.services if f"service:{other.name}" in service.selector and other.namespace == service.namespace
         ]  # fmt: skip
         for engine in scene.engines:
-            if _is_open(engine) and any(_leads(one, engine) for one in led):
+            if _is_open(engine) and any(leads_to(one, engine) for one in led):
                 yield Found(service.place, f"{service.opens} {service.name} leads to {engine.name}, which asks for no key",
                             "ClusterIP behind a gateway, or VLLM_API_KEY from a Secret")  # fmt: skip
                 break
@@ -52,14 +53,6 @@ def _is_open(engine: Engine) -> bool:
         and "VLLM_API_KEY" not in engine.env_secret
         and (engine.env_complete)
     )
-
-
-def _leads(service: Service, engine: Engine) -> bool:
-    pod = engine.pod
-    if pod is None or not service.selector or pod.namespace != service.namespace:
-        return False
-    near = engine.place.file.rpartition("/")[0] == service.place.file.rpartition("/")[0]
-    return near and all(pod.labels.get(key) == value for key, value in service.selector.items())
 
 
 RULE = Rule("reachable-without-key", "reachable from outside without a key", judge, "warning", "medium")

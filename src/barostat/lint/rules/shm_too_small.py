@@ -40,6 +40,8 @@ def judge(scene: Scene) -> Iterator[Found]:
         host = engine.host
         if host is None or host.shm_bytes is None or engine.form == "values" or (engine.pod is not None and not engine.pod.raw):
             continue
+        if host.other_device and host.gpus is None:
+            continue
         cpu = engine.is_cpu and not (host.gpus or 0) and not (engine.version is not None and engine.version.before(CPU_WORKER_SINCE))
         needed = NEEDED_CARDS_BYTES if engine.ranks > 1 else NEEDED_CPU_BYTES if cpu else 0
         if host.shm_bytes >= needed:

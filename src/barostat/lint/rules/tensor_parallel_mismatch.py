@@ -1,7 +1,7 @@
 """More cards in the arguments than in the container.
 
 Meaning: tensor times pipeline parallel size (times the data-parallel engines in this pod) is how many cards the engine takes. The
-container asks for fewer.
+container asks for fewer; or for MIG instances, of which CUDA shows a process one, however many it has.
 Impact: the server exits, or waits for a Ray cluster that never comes.
 
 Bad:
@@ -17,13 +17,14 @@ Good:
       resources: {limits: {nvidia.com/gpu: 2}}, volumeMounts: [{name: s, mountPath: /dev/shm}]}]}}
 
 Fix: the same number in both places.
-Source: vLLM 0.32.0 ParallelConfig (world size), executor/multiproc_executor.py.
+Source: vLLM 0.32.0 ParallelConfig (world size), executor/multiproc_executor.py; NVIDIA MIG user guide, "CUDA Device Enumeration".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.catalog.cards import is_slice
 from barostat.lint.facts import Engine, Scene
 from barostat.lint.rule import Found, Rule
 
@@ -33,11 +34,20 @@ def judge(scene: Scene) -> Iterator[Found]:
     for engine in scene.engines:
         cards = engine.host.gpus if engine.host is not None else None
         several = engine.multi_node or engine.has("nnodes") or engine.has("data_parallel_address") or engine.has("headless")
-        if not cards or several or _of_a_cluster(engine) or engine.cards <= cards:
+        if not cards or several or _of_a_cluster(engine):
             continue
         sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size_local", "data_parallel_size")
         argument = next((engine.arguments[name] for name in sizes if name in engine.arguments), None)
         if argument is None:  # a part of a card, as some device plugins sell them
+            continue
+        if is_slice(engine.card_hint) and engine.ranks > 1:
+            yield Found(
+                argument.place,
+                f"{argument.spelled} over MIG instances: CUDA shows a process one of them, and {engine.ranks} ranks want one each",
+                "one larger instance, or whole cards",
+            )
+            continue
+        if engine.cards <= cards:
             continue
         yield Found(
             argument.place,

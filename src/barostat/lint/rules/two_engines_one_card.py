@@ -32,9 +32,13 @@ def judge(scene: Scene) -> Iterator[Found]:
     """Every set of engines that name the same card and want more than all of it.
 
     In a pod the number is among the pod's own cards, and a chart's values make a pod for each: there it says nothing. Of a script those
-    count together that one stretch of it starts, each on a port of its own: two on one port run one after the other.
+    count together that one stretch of it starts, each on a port of its own: two on one port run one after the other. Of a compose file
+    those that one profile starts, with those that every profile does.
     """
-    on_card: dict[tuple[str, int, str], list[Engine]] = defaultdict(list)
+    on_card: dict[tuple[str, int, str, str], list[Engine]] = defaultdict(list)
+    profiles: dict[str, set[str]] = defaultdict(set)
+    for engine in scene.engines:
+        profiles[engine.place.file] |= engine.profiles
     for engine in scene.engines:
         named = engine.env.get("CUDA_VISIBLE_DEVICES") or engine.env.get("NVIDIA_VISIBLE_DEVICES")
         devices = (
@@ -46,8 +50,9 @@ def judge(scene: Scene) -> Iterator[Found]:
         )
         named_one_by_one = devices and devices not in ("all", "none", "void") and "$" not in devices
         for device in devices.split(",") if named_one_by_one else ():
-            on_card[engine.place.file, engine.stretch, device.strip()].append(engine)
-    for (_, _, device), engines in on_card.items():
+            for profile in sorted(engine.profiles or profiles[engine.place.file] or {""}):
+                on_card[engine.place.file, engine.stretch, device.strip(), profile].append(engine)
+    for (_, _, device, _), engines in on_card.items():
         if len(engines) < 2 or _on_one_port(engines):
             continue
         if any(engine.has("kv_cache_memory_bytes") for engine in engines):

@@ -86,7 +86,8 @@ def test_a_tag_that_stands_apart_is_found_and_of_two_models_that_of_the_workload
 def test_a_template_is_searched_by_its_text_then_by_its_keys() -> None:
     containers = ("spec", "template", "spec", "containers")
     assert in_template(TEMPLATE, Way((*containers, "args"), "--model=Qwen/Qwen3-8B", True)) == (12, 11, True)
-    assert in_template(TEMPLATE, Way((*containers, "args"), "--swap-space=4", True)) == (11, 9, True)
+    assert in_template(TEMPLATE, Way((*containers, "args"), "--swap-space=4", True)) == (11, 9, False)
+    assert in_template("- --tp={{ .Values.tp }}\n", Way((*containers, "args"), "--tp=2", True)) == (1, 3, True)
     assert in_template(TEMPLATE, Way((*containers, "readinessProbe", "periodSeconds"), "30")) == (19, 11, True)
     assert in_template(TEMPLATE, Way((*containers, "readinessProbe", "timeoutSeconds"), "1")) == (18, 9, False)
     assert in_template('{{ include "all" . }}\n', Way((*containers, "image"), "a:b")) is None

@@ -183,3 +183,69 @@ def test_a_patch_that_stands_within_a_kustomization_is_found_there(tmp_path: Pat
     (one,) = check(found.documents).findings
     place = found.origins[one.place.file].traced(one.place).place
     assert (one.rule, Path(place.file).name, place.line, place.column) == ("floating-tag", "kustomization.yaml", 7, 14)
+
+
+def test_an_argument_that_a_helper_brings_is_found_there_though_the_template_has_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools, chart = tmp_path / "tools", tmp_path / "llm"
+    tools.mkdir()
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 0.1.0\n")
+    (chart / "values.yaml").write_text("share: 90\n")
+    brought = "- --model=Qwen/Qwen3-8B\n- --gpu-memory-utilization={{ .Values.share }}\n- --swap-space=4\n"
+    (chart / "templates" / "_helpers.tpl").write_text(f'{{{{ define "args" }}}}\n{brought}{{{{ end }}}}\n')
+    lines = ["kind: Pod", "metadata: {name: llm}", "spec:", "  containers:", "  - name: vllm", "    image: vllm/vllm-openai:v0.32.0"]
+    template = "\n".join([*lines, "    args:", '    {{- include "args" . | nindent 4 }}', ""])
+    (chart / "templates" / "pod.yaml").write_text(template)
+    made = "\n".join([*lines, "    args:", *(f"    {row}" for row in brought.replace("{{ .Values.share }}", "90").splitlines()), ""])
+    (tools / "helm").write_text(f"#!/bin/sh\ncat <<'END'\n---\n# Source: llm/templates/pod.yaml\n{made}END\n")
+    (tools / "helm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    gathered = gather([str(chart)])
+    found = {one.rule: gathered.edited_at(one.place) for one in check(gathered.documents).findings}
+    helpers = str(chart / "templates" / "_helpers.tpl")
+    assert (found["bad-flag-value"].file, found["bad-flag-value"].line) == (helpers, 3)
+    assert (found["unknown-flag"].file, found["unknown-flag"].line) == (helpers, 4)
+
+
+@pytest.mark.usefixtures("_helm")
+@pytest.mark.parametrize("named", ["templates/pod.yaml", "values.yaml", "Chart.yaml"])
+def test_a_file_of_a_chart_stands_for_the_chart(tmp_path: Path, named: str) -> None:
+    _chart(tmp_path / "llm")
+    gathered = gather([str(tmp_path / "llm" / named), str(tmp_path / "llm" / "values.yaml")])
+    assert gathered.unreadable == []
+    found = {one.rule: gathered.edited_at(one.place) for one in check(gathered.documents).findings}
+    assert found["floating-tag"].file == str(tmp_path / "llm" / "values.yaml")
+    assert found["bad-flag-value"].file == str(tmp_path / "llm" / "templates" / "pod.yaml")
+    assert len(gathered.origins) == 1
+
+
+def test_a_template_that_is_named_is_noted_where_helm_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _chart(tmp_path / "llm")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    gathered = gather([str(tmp_path / "llm" / "templates" / "pod.yaml")])
+    assert gathered.unreadable == []
+    assert gathered.notes == [f"not rendered: {tmp_path / 'llm'}: helm is not there"]
+
+
+@pytest.mark.skipif(not (shutil.which("kustomize") or shutil.which("kubectl")), reason="neither kustomize nor kubectl is there")
+@pytest.mark.parametrize("named", ["kustomization.yaml", "patch.yaml"])
+def test_a_patch_stands_for_its_overlay_and_a_base_for_itself(tmp_path: Path, named: str) -> None:
+    (tmp_path / "pod.yaml").write_text(POD.format(share="0.9"))
+    patch = POD.format(share="90").replace("    image: vllm/vllm-openai:v0.32.0\n", "")
+    (tmp_path / "patch.yaml").write_text(patch)
+    (tmp_path / "kustomization.yaml").write_text("resources: [pod.yaml]\npatches: [{path: patch.yaml}]\n")
+    gathered = gather([str(tmp_path / named)])
+    found = {one.rule: gathered.edited_at(one.place).file for one in check(gathered.documents).findings}
+    assert found["bad-flag-value"] == str(tmp_path / "patch.yaml")
+    assert "bad-flag-value" not in {one.rule for one in check(gather([str(tmp_path / "pod.yaml")]).documents).findings}
+
+
+def test_lenient_passes_over_strangers_that_were_named(tmp_path: Path) -> None:
+    stranger, ours = tmp_path / "playbook.yaml", tmp_path / "llm.yaml"
+    stranger.write_text("- {{ role }\n")
+    ours.write_text("image: [vllm/vllm-openai\n")
+    assert len(gather([str(stranger), str(ours)]).unreadable) == 2
+    (said,) = gather([str(stranger), str(ours)], lenient=True).unreadable
+    assert "llm.yaml" in said

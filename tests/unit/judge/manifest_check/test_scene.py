@@ -110,6 +110,10 @@ def test_images() -> None:
     assert (told.server, str(told.version), told.floating) == (True, "v0.19.1", False)
     assert image_facts("registry:5000/x/vllm-openai").floating
     assert image_facts("vllm/vllm-openai:nightly").floating
+    assert str(image_facts("${REGISTRY:-docker.io}/vllm/vllm-openai:${TAG:-v0.21.0}").version) == "v0.21.0"
+    assert str(image_facts("${REGISTRY}/vllm/vllm-openai:v0.21.0").version) == "v0.21.0"
+    assert not image_facts("vllm/vllm-openai:${TAG:-latest}").floating
+    assert not image_facts("vllm/vllm-openai:${TAG}").floating
     assert not image_facts("vllm/vllm-openai:nightly-2025-08-25").floating
     assert not image_facts("vllm/vllm-openai@sha256:abc").floating
     assert image_facts("nvcr.io/nvidia/vllm:25.09-py3").version is None

@@ -52,6 +52,9 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--engine-version", metavar="X.Y.Z", help="vLLM's version, where the image does not say it")
     parser.add_argument("--since", metavar="REF", help="only what a change since this revision brings: in its lines, or not found before")
     parser.add_argument("--no-render", action="store_true", help="run neither helm nor kustomize")
+    parser.add_argument(
+        "--lenient", action="store_true", help="pass over named files that cannot be read and are not about vLLM (for hooks)"
+    )
     fixing = parser.add_argument_group("mending")
     fixing.add_argument("--fix", action="store_true", help="mend what is certain; shows the diff, keeps comments and formatting")
     fixing.add_argument("--unsafe", action="store_true", help="with --fix: also what is likely")

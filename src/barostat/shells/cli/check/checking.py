@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from barostat.catalog.cards import card_names, find_card
 from barostat.core.errors import InputError
@@ -19,6 +21,10 @@ from barostat.judge.manifest_check.check import Checked, check
 from barostat.lint.document import Document
 from barostat.lint.rule import Finding
 from barostat.shells.reports.check.report import CheckReport
+
+if TYPE_CHECKING:
+    from barostat.io.manifests.rendered import Rendered
+    from barostat.io.manifests.rendered_before import Before
 
 _VERSION = re.compile(r"\bv?\d+\.\d+(?:\.\d+)?\b")
 
@@ -46,7 +52,7 @@ def refusals(arguments: argparse.Namespace) -> str:
 
 def judged(arguments: argparse.Namespace) -> tuple[Gathered, Checked]:
     """What was read, and what the rules say of it."""
-    gathered = gather(arguments.paths, render=not arguments.no_render)
+    gathered = gather(arguments.paths, render=not arguments.no_render, lenient=arguments.lenient)
     return gathered, _checked(arguments, gathered)
 
 
@@ -94,7 +100,7 @@ def _beside_live(arguments: argparse.Namespace) -> tuple[Gathered, Checked, list
     from barostat.shells.cli.check.live import live
 
     running = live(arguments)
-    gathered = gather(arguments.paths, render=not arguments.no_render)
+    gathered = gather(arguments.paths, render=not arguments.no_render, lenient=arguments.lenient)
     checked = _checked(arguments, gathered) if arguments.paths else None
     notes = []
     if checked is None or not checked.scene.engines:
@@ -123,9 +129,12 @@ def _as_edited(found: list[Finding], allowed: list[Finding], gathered: Gathered)
     return left
 
 
-def _traced(finding: Finding, gathered: Gathered) -> Finding:
-    """The finding where a person edits: of a rendered document the place in its sources, with no edits; said where that is only near."""
-    origin = gathered.origins.get(finding.place.file)
+def _traced(finding: Finding, gathered: Gathered, then: Mapping[str, Rendered] = MappingProxyType({})) -> Finding:
+    """The finding where a person edits: of a rendered document the place in its sources, with no edits; said where that is only near.
+
+    `then`: what was rendered of another revision.
+    """
+    origin = then.get(finding.place.file) or gathered.origins.get(finding.place.file)
     if origin is None:
         return finding
     traced = origin.traced(finding.place)
@@ -136,6 +145,7 @@ def _traced(finding: Finding, gathered: Gathered) -> Finding:
 def _since(found: list[Finding], arguments: argparse.Namespace, gathered: Gathered) -> tuple[list[Finding], int]:
     """Those that a change brings: in lines that it touches, or that were not found before, wherever; and how many are left out."""
     from barostat.io.manifests.changed_lines import changed_lines, texts_before
+    from barostat.io.manifests.rendered_before import rendered_before
 
     named = [Path(path) for path in arguments.paths if path != "-"]
     if not named:
@@ -143,7 +153,8 @@ def _since(found: list[Finding], arguments: argparse.Namespace, gathered: Gather
     folder = named[0] if named[0].is_dir() else named[0].parent
     lines = changed_lines(arguments.since, folder)
     before = texts_before(arguments.since, folder, [file for file, touched in lines.items() if touched])
-    known = _found_before(arguments, gathered, before, set(lines) - set(before))
+    with rendered_before(arguments.since, folder, gathered.origins, lines) as rendered:
+        known = _found_before(arguments, gathered, before, set(lines) - set(before), rendered)
     kept = []
     for finding in found:
         file = Path(finding.place.file).resolve()
@@ -158,17 +169,21 @@ def _since(found: list[Finding], arguments: argparse.Namespace, gathered: Gather
 
 
 def _found_before(
-    arguments: argparse.Namespace, gathered: Gathered, before: dict[Path, str], new: set[Path]
-) -> Counter[tuple[str, str, str]]:
-    """What would have been found while the changed files said what they said before; what is rendered is taken as it is now."""
+    arguments: argparse.Namespace, gathered: Gathered, before: dict[Path, str], new: set[Path], rendered: Before
+) -> Counter[tuple[str, Path, str]]:
+    """What would have been found while the changed files said what they said before, and what is rendered of them was what it was."""
     from barostat.io.manifests.read import document_of
 
-    documents = [(document, Path(document.file).resolve()) for document in gathered.documents]
+    documents = [(document, Path(document.file).resolve()) for document in gathered.documents if document.file not in rendered.origins]
     then = [document_of(before[file], document.file) if file in before else document for document, file in documents if file not in new]
-    old = _checked(arguments, gathered, then)
-    return Counter(_same(_traced(one, gathered)) for one in old.findings)
+    old = _checked(arguments, gathered, [*then, *(one.document for one in rendered.origins.values())])
+    found: Counter[tuple[str, Path, str]] = Counter()
+    for one in old.findings:
+        rule, file, message = _same(_traced(one, gathered, rendered.origins))
+        found[rule, rendered.edited_at(one.place) if one.place.file in rendered.origins else file, message] += 1
+    return found
 
 
-def _same(finding: Finding) -> tuple[str, str, str]:
+def _same(finding: Finding) -> tuple[str, Path, str]:
     """What makes two findings of two revisions one: not its line, and not which version it names."""
-    return finding.rule, finding.place.file, _VERSION.sub("", finding.message)
+    return finding.rule, Path(finding.place.file).resolve(), _VERSION.sub("", finding.message)
