@@ -42,6 +42,7 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
     if rules.tenants_closed and request.tenant not in rules.tenants:
         return Refused(403, "tenant-unknown", "this tenant is not among those that the limits name"), ledger
     tenant = ledger.tenant(request.tenant, rules, at)
+    tenant.asked_at = at
     one = _reservation(request, tenant, ledger, rules, longest)
     if ledger.replicas:
         if request.not_on and (ledger.replicas.keys() <= set(request.not_on) or held_up(one, ledger)):

@@ -6,12 +6,17 @@ from barostat.admit.held_forecast import ReplicaLedger
 from barostat.admit.ledger import Ledger
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
+from barostat.admit.tenants import TenantLedger
 
 _TRIED = 2
 _NEAR_AHEAD = 32
 """So many more requests than the emptiest may run where prompts that begin alike went: what they share is computed sooner than a step of
 all of them is made, and past that the others stand idle beside one that is slow."""
 _CLAIMED_RATIO = 0.5
+_KEPT_RATIO = 0.1
+"""Of a pool, where tenants have shares: for those that have less than theirs. Who has more leaves it free, or a small burst of one that asks
+for little finds every pool taken for as long as the answers of the one that floods last."""
+_ACTIVE_S = 60.0
 
 
 def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaLedger | None:
@@ -35,9 +40,23 @@ def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaL
         budget = replica.budget(rules.kv_token_budget)
         if replica is ledger.claimed and one is not ledger.blocked:
             budget -= ledger.claim_tokens
-        if replica.fits(one, z, budget, at):
+        kept = _KEPT_RATIO * replica.pool.kv_tokens if rules.tenants else 0.0
+        if replica.fits(one, z, budget - kept, at):
+            return replica
+        if kept and replica.fits(one, z, budget, at) and not _has_its_share(one.tenant, ledger, at):
             return replica
     return None
+
+
+def _has_its_share(tenant: TenantLedger, ledger: Ledger, at: float) -> bool:
+    """What runs of this tenant is more than its share, and another has asked for something lately."""
+    running = shares = 0.0
+    others = False
+    for other in ledger.tenants.values():
+        running += other.running_tokens
+        shares += other.rule.share
+        others = others or (other is not tenant and at - other.asked_at < _ACTIVE_S)
+    return others and tenant.running_tokens * shares > tenant.rule.share * running
 
 
 def _near_first(ranked: list[tuple[float, str, ReplicaLedger]], near: str) -> None:

@@ -30,17 +30,19 @@ _PRIORITIES = 10
 
 
 class TenantLedger:
-    """One tenant. Mutable. `counter`: tokens over share. `running` requests are admitted, `waiting` wait, each with their charges."""
+    """One tenant. Mutable. `counter`: tokens over share. `asked_at`: when it last asked for anything. `running` requests are admitted,
+    `waiting` wait, each with their charges."""
 
     __slots__ = (
-        "_bucket", "_bucket_at", "_heap", "_promised_at", "counter", "name", "queued_tokens", "rule", "running", "running_tokens",
-        "waiting",
+        "_bucket", "_bucket_at", "_heap", "_promised_at", "asked_at", "counter", "name", "queued_tokens", "rule", "running",
+        "running_tokens", "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, rule: TenantRule, at: float) -> None:
         self.name = name
         self.rule = rule
         self.counter = 0.0
+        self.asked_at = at
         self.running = 0
         self.running_tokens = 0.0
         self.waiting = 0

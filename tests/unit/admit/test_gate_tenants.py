@@ -20,6 +20,27 @@ def test_a_tenant_that_floods_does_not_starve_another() -> None:
     assert sum(number in calm for number in tried.served(running, 20)) == 10  # every other one, until they were through
 
 
+def test_a_tenth_of_a_pool_is_kept_for_tenants_below_their_share() -> None:
+    tried = Gate(tenants(flood=0.5, calm=0.5), kv_tokens=10_000)
+    tried.admit(tenant="calm")
+    flood = 0
+    while isinstance(tried.ask(tenant="flood"), Admitted):
+        flood += 1
+    assert 38 <= flood <= 41  # of 45 that the pool holds beside the one
+    for _ in range(3):
+        tried.admit(tenant="calm")
+
+
+def test_a_tenant_that_is_alone_has_all_of_it() -> None:
+    tried = Gate(tenants(flood=0.5, calm=0.5), kv_tokens=10_000)
+    tried.end(tried.admit(tenant="calm").reservation, 10)
+    tried.at += 61.0
+    flood = 0
+    while isinstance(tried.ask(tenant="flood"), Admitted):
+        flood += 1
+    assert flood >= 44
+
+
 def test_tenants_are_served_tokens_in_proportion_to_their_shares() -> None:
     tried = Gate(tenants(large=0.75, small=0.25), kv_tokens=2000)
     running = [tried.admit(tenant="small").reservation for _ in range(9)]
