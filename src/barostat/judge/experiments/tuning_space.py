@@ -129,7 +129,8 @@ def _values(settings: Settings, name: str, inputs: Sequence[int], outputs: Seque
     if name == "max-num-seqs":
         now = settings.running_limit
         most = max(now, min(settings.usable_blocks, 1024))
-        return [value for value in _around(now, 1.4142, 8) if 1 <= value <= most], now
+        values = {*_around(now, 1.4142, 8), *_around(_held(settings, inputs, outputs), 1.4142, 4)}
+        return [value for value in values if 1 <= value <= most], now
     if name == "max-num-batched-tokens":
         return [value for value in _around(budget, 2.0, 4) if 64 <= value <= 65_536], budget
     if name == "watermark":
@@ -140,13 +141,21 @@ def _values(settings: Settings, name: str, inputs: Sequence[int], outputs: Seque
             *(value for value in (128, 256, 512, 1024, 2048, 4096) if value < min(longest, budget)),
         ], settings.long_prefill_token_threshold
     if name == "max-num-queued-reqs":
-        return [None, *(value for value in _around(2 * settings.running_limit, 1.4142, 6) if value >= 1)], settings.max_queued_requests
+        return [None, *_around(2 * _held(settings, inputs, outputs), 1.4142, 6)], settings.max_queued_requests
     if name == "edge-kv-budget":
         pool = settings.usable_blocks * settings.groups[0].block_tokens
         return [None, *(int(share * pool) for share in _POOL_SHARES)], None
     sample = sorted(inputs if name == "edge-input-cap" else outputs)
     quantiles = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995)
     return [None, *(sample[min(len(sample) - 1, int(q * len(sample)))] for q in quantiles if sample)], None
+
+
+def _held(settings: Settings, inputs: Sequence[int], outputs: Sequence[int]) -> int:
+    """How many of these requests run at once: as many as may, or as the pool holds. A limit above that changes nothing."""
+    if not inputs or not outputs:
+        return settings.running_limit
+    each = settings.needed_blocks(max(1, round(sum(inputs) / len(inputs) + sum(outputs) / len(outputs))))
+    return max(1, min(settings.running_limit, round(settings.usable_blocks / each)))
 
 
 def _lacking(settings: Settings, name: str) -> str:

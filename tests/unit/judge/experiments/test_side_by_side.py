@@ -12,7 +12,9 @@ from barostat.judge.experiments.outlook import difference, outlook
 from barostat.judge.experiments.side_by_side import changes, compare, far_off
 from barostat.judge.experiments.trials import Made, PartsOf, Trial, outcome_of, run_trial
 from barostat.twin.forms import simulate
+from barostat.twin.intake import Rejection
 from barostat.twin.linear_pace import LinearPace
+from barostat.twin.outcome import Life, Outcome
 from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
@@ -123,3 +125,10 @@ def test_what_the_edge_refuses_of_clients_that_wait_is_counted_when_it_comes(bud
     found = outcome_of(rows, trial)
     ended_s = {life.request_id: (life.finished_ns or 0) / 1e9 for life in found.lives}
     assert {one.request_id: one.at_s for one in found.rejections} == {"1": 0.0, "3": 1.0, "4": ended_s["2"] + 0.5}
+
+
+def test_refused_is_a_share_of_what_came_and_not_of_what_was_done() -> None:
+    """Of four that come in ten seconds one is refused; two are still under way as the stretch ends."""
+    lives = [Life(str(place), place * 10**9, 10, 1, 0, 10**9, (place + 1) * 8 * 10**9) for place in range(3)]
+    outcome = Outcome(lives=lives, rejections=[Rejection("x", 2.0, 503, "full")], end_ns=30 * 10**9)
+    assert outlook(outcome, 100, Slo(), 0.0, 10.0).refused_ratio == 0.25

@@ -185,6 +185,16 @@ def test_the_arguments_make_the_engine_that_was_tried_where_the_active_are_limit
     assert tried.running_limit == slots
 
 
+def test_limits_are_tried_around_what_the_pool_holds() -> None:
+    """1,024 slots over a pool of 20 requests: what is achieved is 20, and only less than that changes anything."""
+    wide = replace(FEW_SLOTS, kv_blocks=601, max_num_seqs=1024)
+    for name in ("max-num-seqs", "max-num-queued-reqs"):
+        (lever,) = space_of(wide, (name,), [300] * 9, [180] * 9).levers
+        values = [value for value in lever.values if value is not None]
+        assert {10, 14, 20, 28, 40} <= set(values)
+        assert lever.values[lever.today] == (1024 if name == "max-num-seqs" else None)
+
+
 def test_both_names_of_the_running_limit_are_one_lever() -> None:
     assert [lever.name for lever in space_of(FEW_SLOTS, ("max-num-active-seqs", "max-num-seqs"), [], []).levers] == ["max-num-seqs"]
 
