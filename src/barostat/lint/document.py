@@ -110,7 +110,7 @@ class Node:
 class Document:
     """One file. `problem`: why it could not be read, with the place in front; `roots` then holds what was read before.
 
-    `is_template`: that is why, something has to render it first.
+    `is_template`: that is why, something has to render it first. `variables`: what is put in for `${NAME}` (compose's `.env` beside it).
     """
 
     file: str
@@ -118,6 +118,7 @@ class Document:
     roots: list[Node] = field(default_factory=list)
     problem: str = ""
     is_template: bool = False
+    variables: dict[str, str] = field(default_factory=dict)
     _lines: list[int] = field(default_factory=list)
     _known: dict[int, Sequence[int]] = field(default_factory=dict)
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.core.redaction.key_shapes import is_issued
 from barostat.io.manifests.embedded import with_embedded
 from barostat.io.manifests.yaml_tree import LARGEST_BYTES, plain_text, read_yaml
 from barostat.lint.document import Document, Place
@@ -21,6 +22,10 @@ _OF_HELM = re.compile(
     r"\{\{-?(?:(?!\{\{)[^}])*(?:(?<![\w.])\.(?:Values|Release|Chart|Files|Capabilities|Template)\b"
     r"|\b(?:include|tpl|define|toYaml|template)\s)"
 )
+_COMPOSE = re.compile(r"^services[ \t]*:", re.MULTILINE)
+_VARIABLE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:[\"']([^\"'$]*)[\"']|([^\s#\"'$]*))\s*(?:#.*)?$")
+_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
+_LARGEST_ENV = 64 << 10
 _COMPLAINT = re.compile(r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<said>.*)$")
 
 
@@ -63,11 +68,26 @@ def read_file(path: Path, shown: str | None = None) -> Document:
     try:
         if path.stat().st_size > LARGEST_BYTES:
             return Document(name, "", problem=f"{name}: is larger than {LARGEST_BYTES >> 20} MB: no manifest")
-        return document_of(_text(path), name)
+        document = document_of(_text(path), name)
+        if _COMPOSE.search(document.text) is not None and not document.problem:
+            document.variables = _variables_beside(path)
+        return document
     except UnicodeDecodeError:
         return _of_another_encoding(path, name)
     except OSError as error:
         return Document(name, "", problem=f"{name}: {error.strerror or error}")
+
+
+def _variables_beside(path: Path) -> dict[str, str]:
+    """What compose takes from the `.env` of the folder, but no secret; nothing where there is none that can be read."""
+    try:
+        with (path.parent / ".env").open(encoding="utf-8", errors="replace") as opened:
+            rows = opened.read(_LARGEST_ENV).splitlines()
+    except OSError:
+        return {}
+    matches = [match for row in rows if (match := _VARIABLE.match(row)) is not None and _SECRET.search(match[1]) is None]
+    found = {match[1]: match[2] if match[2] is not None else match[3] for match in matches}
+    return {name: value for name, value in found.items() if not is_issued(value)}
 
 
 def _of_another_encoding(path: Path, name: str) -> Document:

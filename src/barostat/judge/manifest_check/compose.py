@@ -15,6 +15,8 @@ from barostat.lint.facts import Engine, Given, Host
 from barostat.platform.objects import quantity
 from barostat.platform.pods import DEFAULT_SHM_BYTES
 
+_REFERENCE = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?::?[-?][^}]*)?\}|([A-Za-z_]\w*))")
+
 
 def is_compose(root: Node) -> bool:
     """True for a compose file."""
@@ -29,14 +31,14 @@ def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
         if service.kind != "map":
             continue
         image = service.get("image")
-        facts = image_facts(service.word("image"))
+        facts = image_facts(_REFERENCE.sub(lambda found: document.variables.get(found[1] or found[2], found[0]), service.word("image")))
         nodes = [item for key in ("entrypoint", "command") for item in _items(service, key)]
         joined = " ".join(node.text for node in nodes)
         served = facts.server and any(node.text.lstrip().startswith(("-", "serve ")) for node in nodes)
         if not nodes or not (starts_server(joined) or served):
             continue
         env = _environment(document, service)
-        texts = {key: given.text for key, given in env.items()}
+        texts = {**{key: given.text for key, given in env.items()}, **document.variables}
         command = service.get("command")
         line: Command
         if command is not None and command.kind == "scalar" and len(nodes) == 1:
