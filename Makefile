@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone debian fix vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
+.PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone debian fix gpu vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
 # Each run of pytest loads its tests from compiled code, which is therefore kept, in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -111,6 +111,9 @@ fuzz: $(STAMP) ## five minutes of hostile inputs for every parser and every fron
 
 demo: $(STAMP) ## burst, collapse, diagnosis, change, recovery on the twin, the burst again behind the gateway, with a page; REAL=1: the real vLLM in pressure
 	$(BIN)/python dev/demo.py $(if $(REAL),--real)
+
+gpu: $(STAMP) ## on a machine with a card and a vLLM (VLLM=path): what bench/ and the docs rest on, in 25 minutes, into bench/gpu; ARGS=--list: what that is
+	$(BIN)/python -m dev.gpu $(ARGS)
 
 vllm: ## the real vLLM on CPU, in an environment of its own (minutes once, then cached; safe to interrupt)
 	$(PYTHON) dev/setup_vllm.py

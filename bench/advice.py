@@ -19,98 +19,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import shlex
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.forecast_calibration import counter, scrape
 from dev.engine import Engine, is_installed
-from dev.gateway_process import BAROSTAT, GatewayProcess
 from dev.load import Background
 from dev.scenarios import SCENARIOS, Scenario
+from dev.tried import Outcome, Tried, applied, diagnosed, expected, measured, proposals, settle, streaming
 from dev.twin_engine import TwinEngine
 
 STATES = ("kv-preemption-thrash", "slot-bound", "prefill-bound")
 READY_WITHIN_S = 400.0
 ALLOWED = 0.10
-TOKENS, PREEMPTIONS = "vllm:generation_tokens_total", "vllm:num_preemptions_total"
-ITL = "vllm:inter_token_latency_seconds"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a setting comes to. Times in seconds."""
-
-    tokens_per_s: float
-    ttft_s: float
-    itl_s: float
-    preemptions_per_s: float
-
-    def judged(self) -> dict[str, float]:
-        """What is held to the forecast, by name."""
-        return {"tokens/s": self.tokens_per_s, "TTFT": self.ttft_s, "ITL": self.itl_s}
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A setting, what was forecast for it and what came."""
-
-    state: str
-    change: str
-    forecast: Outcome
-    measured: Outcome
-
-
-def expected(found: dict[str, Any]) -> Outcome:
-    """A forecast as the report has it."""
-    keys = ("outputTokensPerSecond", "ttftMeanSeconds", "itlMeanSeconds", "preemptionsPerSecond")
-    return Outcome(*(float(found[key]) for key in keys))
-
-
-def flags_with(flags: Sequence[str], change: str) -> tuple[str, ...]:
-    """The command line with the flags of a change in place of what they had."""
-    words, kept = shlex.split(change), list(flags)
-    for name in (word for word in words if word.startswith("--")):
-        if name in kept:
-            place = kept.index(name)
-            del kept[place : place + 2]
-    return (*kept, *words)
-
-
-def measured(one: Scenario, engine: Engine, url: str, for_s: float) -> tuple[Outcome, Background]:
-    """What the scenario's clients and the engine's counters say of a stretch, once the state is steady."""
-    assert one.load is not None
-    with Background(url, replace(one.load, stream=True)) as load:
-        time.sleep(2 * one.settle_s)
-        first, before, began = len(load.counts.ttft_s), scrape(engine), time.monotonic()
-        time.sleep(for_s)
-        after, seconds = scrape(engine), time.monotonic() - began
-        ttft_s = load.counts.ttft_s[first:]
-    grown = {name: counter(after, name) - counter(before, name) for name in (TOKENS, PREEMPTIONS, f"{ITL}_sum", f"{ITL}_count")}
-    itl_s = grown[f"{ITL}_sum"] / max(1.0, grown[f"{ITL}_count"])
-    return Outcome(grown[TOKENS] / seconds, fmean(ttft_s), itl_s, grown[PREEMPTIONS] / seconds), load
-
-
-def diagnosed(engine: Engine, for_s: float) -> dict[str, Any]:
-    """The report's one replica."""
-    command = [str(BAROSTAT), "diagnose", engine.url, "--for", f"{for_s:g}s", "--interval", "5s", "--log", str(engine.log), "-o", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=for_s + 120)
-    if not done.stdout:
-        raise SystemExit(f"advice: {done.stderr}")
-    replica: dict[str, Any] = json.loads(done.stdout)["replicas"][0]
-    return replica
 
 
 class Bench:
@@ -127,18 +54,15 @@ class Bench:
 
     def state(self, one: Scenario) -> None:
         """The scenario diagnosed, and what can be applied of the next steps applied."""
-        assert one.load is not None
         with self.engine(one, one.flags) as engine:
             engine.wait_ready(READY_WITHIN_S)
-            with Background(engine.url, replace(one.load, stream=True)):
-                time.sleep(2 * one.settle_s)
+            with Background(engine.url, streaming(one)):
+                settle(one)
                 report = diagnosed(engine, self.for_s)
             before, _ = measured(one, engine, engine.url, self.for_s)
         print(f"\n{one.name}: diagnosed as {report['diagnosis']['cause']}; {report['trials']['told']}")
-        steps = [step for step in report["next"] if step["expected"] and step["expected"]["refusedRatio"] < 0.01]
-        came = [
-            (step["change"], expected(step["expected"]), self.applied(one, step["change"])) for step in steps if _appliable(step["change"])
-        ]
+        steps = proposals(report)
+        came = [(step["change"], expected(step["expected"]), self.applied(one, step["change"])) for step in steps]
         with self.engine(one, one.flags) as engine:
             engine.wait_ready(READY_WITHIN_S)
             after, _ = measured(one, engine, engine.url, self.for_s)
@@ -153,18 +77,11 @@ class Bench:
 
     def applied(self, one: Scenario, change: str) -> Outcome:
         """What the change comes to."""
-        with ExitStack() as stack:
-            edge = not change.startswith("--")
-            engine = stack.enter_context(self.engine(one, one.flags if edge else flags_with(one.flags, change)))
-            engine.wait_ready(READY_WITHIN_S)
-            url = engine.url
-            if edge:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="barostat-advice-")))
-                url = stack.enter_context(GatewayProcess(folder, change, engine.url)).url
-            found, load = measured(one, engine, url, self.for_s)
-            if load.counts.failed:
-                print(f"    {change}: not answered: {load.counts.failed}")
-            return found
+        ready: Callable[[Engine], object] = partial(Engine.wait_ready, within_s=READY_WITHIN_S)
+        found, load = applied(one, partial(self.engine, one), one.flags, change, self.for_s, ready)
+        if load.counts.failed:
+            print(f"    {change}: not answered: {load.counts.failed}")
+        return found
 
     def judge(self, row: Tried, wandered: dict[str, float]) -> None:
         """One line of the table; a miss is kept."""
@@ -192,10 +109,6 @@ class Bench:
                 else:
                     self.broken.append(f"{one.state}: {name} of {one.change} and {other.change} came the other way round")
         print(f"    order: {right} of {pairs} pairs as forecast")
-
-
-def _appliable(change: str) -> bool:
-    return re.match(r"--[a-z]|edge: \{|request: \{", change) is not None
 
 
 def main() -> int:

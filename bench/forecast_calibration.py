@@ -6,19 +6,16 @@ adds one number: what a client waits beyond the steps, on the way to the schedul
 
 from __future__ import annotations
 
-import json
 import random
-import re
 import statistics
 import threading
 import time
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Self
 
 from dev.engine import Engine
+from dev.engine_says import pool_labels, scrape
 from dev.replay import Answer, replay
 
 from barostat.engines.vllm.logs.steps import logged_steps
@@ -32,16 +29,6 @@ from barostat.twin.linear_pace import LinearPace
 from barostat.twin.request import Row
 from barostat.twin.settings import KvGroup, Settings, for_version
 
-# vLLM's own stamps are whole seconds. A container's log has finer ones from its runtime; here the engine is asked for them.
-_STAMPS = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "fine": {"format": "%(levelname)s %(asctime)s.%(msecs)03d [%(filename)s:%(lineno)d] %(message)s", "datefmt": "%m-%d %H:%M:%S"}
-    },
-    "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "fine", "stream": "ext://sys.stdout"}},
-    "loggers": {"vllm": {"handlers": ["out"], "level": "INFO", "propagate": False}},
-}
 SCRAPED_EVERY_S = 2.0
 
 
@@ -55,20 +42,12 @@ class Calibration:
     steps: int
 
 
-def fine_stamps(folder: Path) -> dict[str, str]:
-    """Environment of an engine whose log has milliseconds."""
-    path = folder / "logging.json"
-    path.write_text(json.dumps(_STAMPS))
-    return {"VLLM_LOGGING_CONFIG_PATH": str(path)}
-
-
 def settings_of(engine: Engine, max_num_seqs: int, max_num_batched_tokens: int, max_model_len: int) -> Settings:
     """The scheduler's settings: those given, and the others as the running engine resolved them.
 
     The CPU backend schedules synchronously, whatever it is asked. Source: vLLM 0.32.0, CpuPlatform.check_and_update_config.
     """
-    text = scrape(engine)
-    labels = dict(re.findall(r'(\w+)="([^"]*)"', next(line for line in text.splitlines() if line.startswith("vllm:cache_config_info{"))))
+    labels = pool_labels(scrape(engine))
     return for_version(
         Settings(
             kv_blocks=int(labels["num_gpu_blocks"]),
@@ -80,19 +59,6 @@ def settings_of(engine: Engine, max_num_seqs: int, max_num_batched_tokens: int, 
             async_scheduling=False,
         )
     )
-
-
-def scrape(engine: Engine) -> str:
-    """The engine's metrics."""
-    with urllib.request.urlopen(engine.url + "/metrics", timeout=10) as answer:
-        return str(answer.read().decode())
-
-
-def counter(text: str, name: str) -> float:
-    """The value of a counter in a scrape."""
-    found = re.search(rf"^{re.escape(name)}\{{[^}}]*\}} (\S+)", text, re.MULTILINE)
-    assert found is not None, f"{name} is not in the metrics"
-    return float(found[1])
 
 
 class _Scraping:

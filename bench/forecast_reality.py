@@ -38,8 +38,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.forecast_calibration import calibrate, counter, fine_stamps, gauge, scrape, settings_of, warm_up
+from bench.forecast_calibration import calibrate, gauge, settings_of, warm_up
 from dev.engine import Engine, is_installed
+from dev.engine_says import counter, fine_stamps, scrape
 from dev.replay import Answer, replay
 
 from barostat.twin.forms import simulate

@@ -3,9 +3,9 @@
 What a point does not state, and what is taken instead, the same for all:
 * `clients` of a point with `dp` > 1 are those of one rank, and `tp` is the number of cards: where the same run is told in both ways
   (Kimi-K2.5 on B200), 4 clients with dp 4 are digit for digit the 16 clients of dp 1, on tp cards.
-* Lengths are spread evenly between 0.8 and 1 of what is stated, and each client sends ten requests, all beginning together; the figures are
-  means over these (the time to a first token grows by a twentieth of a prompt's time with each client, whatever the answers' length: that
-  is what a first wave of one in ten does to a mean, and nothing to a median).
+* Lengths are spread evenly between 0.8 and 1 of what is stated, and each client sends ten requests (or `waves`, where that is stated), all
+  beginning together; the figures are means over these (the time to a first token grows by a twentieth of a prompt's time with each client,
+  whatever the answers' length: that is what a first wave of one in ten does to a mean, and nothing to a median).
 * fp8 and fp4 checkpoints were served with an fp8 KV cache and 0.95 of the memory: what points with a full pool hold at once needs it.
 * Where no version is stated: 0.15.0.
 """
@@ -93,7 +93,7 @@ def _point(row: dict[str, Any], models: Sequence[Path]) -> Point:
     assert version is not None
     config = resolve(args=args, version=version, gpu=card.name)
     made = plan(PlanRequest(read_architecture(json.loads(path.read_text()), path.name), name, version, config, card))
-    clients = Clients(row["clients"] * ranks, row["input_tokens"], row["output_tokens"], SHORTEST_RATIO)
+    clients = Clients(row["clients"] * ranks, row["input_tokens"], row["output_tokens"], SHORTEST_RATIO, row.get("waves") or 10)
     steps = steps_of_plan(made)
     if steps is None:
         raise InputError("bandwidth or arithmetic of the card are not on record", row["gpu"])

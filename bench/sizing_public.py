@@ -75,7 +75,8 @@ def report(answers: list[Answer]) -> str:
         elif not is_plain(found.given):
             mixed.append(abs(errors.get("concurrency", errors.get("tokens", errors.get("longest", 1.0)))))
     lines = [f"plain rows: tokens within 1 % for {sum(e <= 0.01 for e in plain)} of {len(plain)}"]
-    lines.append(f"hybrid rows: within 2 % for {sum(e <= 0.02 for e in mixed)} of {len(mixed)}, median {statistics.median(mixed):.2%}")
+    if mixed:
+        lines.append(f"hybrid rows: within 2 % for {sum(e <= 0.02 for e in mixed)} of {len(mixed)}, median {statistics.median(mixed):.2%}")
     lines.append(f"available KV memory: {shares(memory)}")
     return "\n".join([*lines, "", *term_table([found for found in answers if has_memory(found)]), "", *map(line_of, answers)])
 

@@ -6,8 +6,10 @@
 
 By hand: `python dev/engine.py [--shape NAME] [vllm flags]` runs one until Ctrl-C and prints its address.
 
-Who may end it: leaving the `with` block; and, should this process die first, a small shell that holds the other end of a pipe and
-sees it close. The engine and its core are one process group, so none outlives the group's end, not even a stopped core.
+Who may end it: leaving the `with` block; and, should this process die first, its reaper (dev/reaper.py), which takes its folder away, too.
+The engine and its core are one process group, so none outlives the group's end, not even a stopped core.
+
+Another vLLM than that of `make vllm` is a subclass with a `program`, a `version` and an environment of its own (dev/gpu/card_engine.py).
 """
 
 from __future__ import annotations
@@ -26,17 +28,19 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dev.free_port import free_port
+from dev.reaper import Reaper
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".vllm"
 READY_WITHIN_S = 180.0
 STOPPED_WITHIN_S = 15.0
+_LONGEST_TEMPORARY = 64
 
 
 def _fast_bfloat16() -> bool:
@@ -75,13 +79,6 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
     },
 }
 
-# In the order of its arguments: group. Ends the group when the pipe on its stdin closes, which happens at the latest when we die.
-# SIGTERM to the leader first, so that the engine unlinks its shared memory.
-_REAPER = (
-    "cat >/dev/null; kill -CONT -- -$0; kill -TERM $0; "
-    "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 -- -$0 2>/dev/null || exit 0; sleep 0.5; done; kill -KILL -- -$0"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class EngineProcess:
@@ -100,7 +97,12 @@ class Engine:
     """A running `vllm serve`, or one that ended by itself: then `exit_code` is set and `log_text()` says why.
 
     `flags` come after `vllm serve MODEL --served-model-name tiny --load-format dummy --enforce-eager [--dtype float32]` and may repeat any.
+    `base_flags` are those before them, `base_env` what a recording tells of its environment beside `env`.
     """
+
+    version = "0.32.0"
+    base_flags: tuple[str, ...] = ("--enforce-eager", *DTYPE_FLAGS)
+    base_env: Mapping[str, str] = MappingProxyType({"VLLM_CPU_KVCACHE_SPACE": "1"})
 
     def __init__(self, *flags: str, shape: str = "tiny", model: str | None = None, env: Mapping[str, str] | None = None) -> None:
         """Nothing is started yet."""
@@ -113,7 +115,7 @@ class Engine:
         self.log = self.folder / "engine.log"
         self.started_after_s: float | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._reaper: subprocess.Popen[bytes] | None = None
+        self._reaper: Reaper | None = None
 
     @property
     def url(self) -> str:
@@ -121,11 +123,32 @@ class Engine:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def program(self) -> Path:
+        """The `vllm` that is started."""
+        return ENVIRONMENT / "bin" / "vllm"
+
+    @property
     def command(self) -> list[str]:
         """The command line, as a pod would have it."""
-        base = ["serve", self.model, "--served-model-name", "tiny", "--load-format", "dummy", "--enforce-eager", *DTYPE_FLAGS]
+        return [str(self.program), "serve", self.model, *self.arguments]
+
+    @property
+    def arguments(self) -> list[str]:
+        """What stands behind `vllm serve MODEL`."""
+        base = ["--served-model-name", "tiny", "--load-format", "dummy", *self.base_flags]
         listen = ["--host", "127.0.0.1", "--port", str(self.port), "--disable-uvicorn-access-log"]
-        return [str(ENVIRONMENT / "bin" / "vllm"), *base, *listen, *self.flags]
+        return [*base, *listen, *self.flags]
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Folders of this machine that its log may name, and what they are called in a recording; the first that matches counts."""
+        return {
+            self.model: "/models/tiny",
+            str(ENVIRONMENT.resolve()): "/opt/vllm",
+            str(ENVIRONMENT): "/opt/vllm",
+            str(ROOT): "/opt/barostat",
+            str(self.folder): "/tmp/engine",
+        }
 
     @property
     def pid(self) -> int:
@@ -150,14 +173,19 @@ class Engine:
                 cwd=self.folder,
                 start_new_session=True,
             )
-        self._reaper = subprocess.Popen(
-            ["/bin/sh", "-c", _REAPER, str(self._process.pid)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        self._reaper = Reaper(self._process.pid, self.folder)
         return self
 
     def environment(self) -> dict[str, str]:
         """What the process finds in its environment."""
-        return environment_with(self.env)
+        return environment_with({**self.own_temporary(), **self.env})
+
+    def own_temporary(self) -> dict[str, str]:
+        """Where it is to put its sockets and temporary files: what it leaves of them goes with its folder.
+
+        A folder whose name is too long for a socket in it is not used: the kernel takes 107 bytes, and vLLM names sockets by 36 letters.
+        """
+        return {"TMPDIR": str(self.folder)} if len(str(self.folder)) <= _LONGEST_TEMPORARY else {}
 
     def wait_ready(self, within_s: float = READY_WITHIN_S) -> Self:
         """/health answers 200.
@@ -234,8 +262,8 @@ class Engine:
             _signal_group(group, signal.SIGKILL)
             self._process.wait(10)
         if self._reaper is not None:
-            self._reaper.kill()
-            self._reaper.communicate()
+            self._reaper.dismiss()
+            self._reaper = None
         self._process = None
 
     def close(self) -> None:
@@ -278,6 +306,7 @@ def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
         "VLLM_CACHE_ROOT": str(caches / "vllm"),
         "VLLM_CONFIG_ROOT": str(caches / "config"),
         "HF_HOME": str(caches / "huggingface"),
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "torchinductor"),
         "VLLM_CPU_KVCACHE_SPACE": "1",
         # The worker lives in the core's process, as it does by default on one GPU. On a CPU vLLM gives it a process of its own where this
         # is "1"; core and worker then wait for each other by spinning: on two cores that starves the API server, the load and whoever

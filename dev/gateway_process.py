@@ -14,6 +14,7 @@ from types import TracebackType
 
 import httpx
 from dev.free_port import free_port
+from dev.reaper import Reaper
 
 BAROSTAT = Path(sys.executable).with_name("barostat")
 
@@ -46,7 +47,8 @@ class GatewayProcess:
     def __enter__(self) -> GatewayProcess:
         """It is ready for requests."""
         with self._said.open("w") as said:
-            self.process = subprocess.Popen(self.command, stdout=said, stderr=said)
+            self.process = subprocess.Popen(self.command, stdout=said, stderr=said, start_new_session=True)
+        self._reaper = Reaper(self.process.pid)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             try:
@@ -78,6 +80,7 @@ class GatewayProcess:
     def _end(self) -> None:
         self.process.kill()
         self.process.wait()
+        self._reaper.dismiss()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """It is gone. Errors: AssertionError where it wrote of a bug."""

@@ -45,7 +45,8 @@ class Load:
     Units: `prompt_tokens` and `output_tokens` are inclusive bounds, drawn evenly; `prompt_text_bytes` replaces token ids by that much
     text, which the API server has to tokenize; all of it but the end is the same in every request, so that the prefix cache spares the
     engine the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join (less
-    those that are there at once), or the rate grows from `rate_from_per_s`.
+    those that are there at once), or the rate grows from `rate_from_per_s`. `waves`: requests of each client, where it ends by itself.
+    `prompt_logprobs`: asked for with each prompt, which takes memory that no start-up profiles.
     """
 
     prompt_tokens: tuple[int, int] = (200, 400)
@@ -60,11 +61,13 @@ class Load:
     stream: bool = False
     seed: int = 0
     most_in_flight: int = 600
+    waves: int = 0
+    prompt_logprobs: int | None = None
 
 
 @dataclass(slots=True)
 class Counts:
-    """What came of it. Times in seconds; `stall_s` is the longest gap within one stream."""
+    """What came of it. Times in seconds; `stall_s` is the longest gap within one stream, `tpot_s` the mean one between its tokens."""
 
     sent: int = 0
     answered: int = 0
@@ -72,6 +75,7 @@ class Counts:
     failed: dict[str, int] = field(default_factory=dict)
     ttft_s: list[float] = field(default_factory=list)
     stall_s: list[float] = field(default_factory=list)
+    tpot_s: list[float] = field(default_factory=list)
     latency_s: list[float] = field(default_factory=list)
 
     def fail(self, why: str) -> None:
@@ -90,7 +94,7 @@ class Counts:
 
 
 async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
-    """The load has run for `for_s` (or until cancelled); no request of it is left under way."""
+    """The load has run for `for_s` (or until its clients have sent their waves, or it is cancelled); no request is left under way."""
     host, port = loopback(url)
     dice = random.Random(load.seed)
     until = time.monotonic() + for_s
@@ -98,7 +102,7 @@ async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
         under_way: set[asyncio.Task[None]] = set()
 
         def launch() -> None:
-            task = group.create_task(_request(host, port, load, _body(load, dice), counts))
+            task = group.create_task(_request(host, port, load, *_body(load, dice), counts))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
 
@@ -111,6 +115,8 @@ async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
         began = time.monotonic()
         while (now := time.monotonic()) < until:
             if load.clients:
+                if all(client.done() for client in under_way):
+                    break
                 await asyncio.sleep(min(0.2, until - now))
                 continue
             grown = 1.0 if load.ramp_s <= 0 else min(1.0, (now - began) / load.ramp_s)
@@ -124,13 +130,15 @@ async def send(url: str, load: Load, for_s: float, counts: Counts) -> None:
 
 async def _client(host: str, port: int, load: Load, dice: random.Random, index: int, until: float, counts: Counts) -> None:
     await asyncio.sleep(load.ramp_s * max(0, index - load.clients_at_once) / max(1, load.clients - load.clients_at_once))
-    while time.monotonic() < until:
-        await _request(host, port, load, _body(load, dice), counts)
+    sent = 0
+    while time.monotonic() < until and (not load.waves or sent < load.waves):
+        sent += 1
+        await _request(host, port, load, *_body(load, dice), counts)
         if load.think_s:
             await asyncio.sleep(dice.expovariate(1 / load.think_s))
 
 
-async def _request(host: str, port: int, load: Load, body: bytes, counts: Counts) -> None:
+async def _request(host: str, port: int, load: Load, body: bytes, output_tokens: int, counts: Counts) -> None:
     counts.sent += 1
     began = last = time.monotonic()
     longest = 0.0
@@ -150,13 +158,13 @@ async def _request(host: str, port: int, load: Load, body: bytes, counts: Counts
                 counts.fail(f"status {status.decode() or 'none'}")
                 await asyncio.sleep(0.2)
                 return
-            first = True
+            first_at = 0.0
             while piece:
                 if load.stream and (events := piece.count(b"data: {")):
                     now = time.monotonic()
-                    if first:
+                    if not first_at:
                         counts.ttft_s.append(now - began)
-                        first = False
+                        first_at = now
                     else:
                         longest = max(longest, now - last)
                     last = now
@@ -166,21 +174,25 @@ async def _request(host: str, port: int, load: Load, body: bytes, counts: Counts
         counts.latency_s.append(time.monotonic() - began)
         if load.stream:
             counts.stall_s.append(longest)
+            if output_tokens > 1 and first_at:
+                counts.tpot_s.append((last - first_at) / (output_tokens - 1))
     except OSError as error:
         counts.fail(type(error).__name__ if type(error) is not OSError else errno.errorcode.get(error.errno or 0, str(error)))
         await asyncio.sleep(0.5)
 
 
-def _body(load: Load, dice: random.Random) -> bytes:
-    """One request; its output has exactly the drawn length."""
+def _body(load: Load, dice: random.Random) -> tuple[bytes, int]:
+    """One request and the tokens of its answer, which has exactly the drawn length."""
     prompt: object
     if load.prompt_text_bytes:
         # The source of the tokenizer's vocabulary: several bytes a token, as in natural text.
         prompt = (_TEXT * (load.prompt_text_bytes // len(_TEXT) + 1))[: load.prompt_text_bytes] + f" {dice.random()}"
     else:
         prompt = dice.choices(range(FIRST_PLAIN_TOKEN, VOCABULARY), k=dice.randint(*load.prompt_tokens))
-    asked = {"model": "tiny", "prompt": prompt, "max_tokens": dice.randint(*load.output_tokens), "ignore_eos": True, "temperature": 0}
-    return json.dumps({**asked, "stream": load.stream}).encode()
+    output_tokens = dice.randint(*load.output_tokens)
+    asked = {"model": "tiny", "prompt": prompt, "max_tokens": output_tokens, "ignore_eos": True, "temperature": 0}
+    more = {} if load.prompt_logprobs is None else {"prompt_logprobs": load.prompt_logprobs}
+    return json.dumps({**asked, **more, "stream": load.stream}).encode(), output_tokens
 
 
 def loopback(url: str) -> tuple[str, int]:
@@ -219,6 +231,10 @@ class Background:
         self._thread.start()
         self._started.wait(10)
         return self
+
+    def wait(self) -> None:
+        """Its time is over, or its clients have sent their waves."""
+        self._thread.join()
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         """No request is under way."""

@@ -22,8 +22,10 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dev.engine import ENVIRONMENT, ROOT, Engine
+from dev.engine import Engine
 from dev.scenarios import SCENARIOS, brought_about, scenario
+
+from barostat.io.redaction.text import log_lines
 
 _LEFT_OUT = re.compile(r"^(# (HELP|TYPE) )?(python_|http_(request_size|response_size|request_duration_highr)|[a-z_:]+_created[ {])")
 RECORDED_S = 20.0
@@ -70,8 +72,15 @@ def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 
-def record(engine: Engine, folder: Path, for_s: float, interval_s: float, seen: Callable[[Reading], None] = lambda _: None) -> None:
-    """A bundle of that many seconds is in `folder`; `seen` was shown each reading.
+def record(
+    engine: Engine,
+    folder: Path,
+    for_s: float,
+    interval_s: float,
+    seen: Callable[[Reading], None] = lambda _: None,
+    gpu: Callable[[], tuple[str, str] | None] | None = None,
+) -> None:
+    """A bundle of that many seconds is in `folder`; `seen` was shown each reading. `gpu`: (kind, text) of the cards' tool, beside each.
 
     Errors: RuntimeError if the engine does not listen; for one that never did, see `record_failed_start`.
     """
@@ -90,14 +99,23 @@ def record(engine: Engine, folder: Path, for_s: float, interval_s: float, seen: 
         (folder / "metrics" / name / f"{int(reading.at)}.prom").write_text(kept)
         if before is not None:
             (folder / "host" / name / f"{int(reading.at)}.json").write_text(json.dumps(_host(before, reading)) + "\n")
+        if gpu is not None and (shown := gpu()) is not None:
+            add_gpu(folder, shown, reading.at)
         before = reading
-    _write_rest(engine, folder, name, version="0.32.0")
+    _write_rest(engine, folder, name)
 
 
 def record_failed_start(engine: Engine, folder: Path) -> None:
-    """A bundle of an engine that never listened: its command line and its log."""
+    """A bundle of an engine that never listened, or that has ended: its command line and its log."""
     _clear(folder)
-    _write_rest(engine, folder, "replica-0", version="0.32.0")
+    _write_rest(engine, folder, "replica-0")
+
+
+def add_gpu(folder: Path, shown: tuple[str, str], at: float) -> None:
+    """What a vendor's tool said is in the bundle. `shown`: the kind (barostat.gpus.KINDS) and the text."""
+    room = folder / "gpu" / "replica-0"
+    room.mkdir(parents=True, exist_ok=True)
+    (room / f"{int(at)}.{shown[0]}").write_text(shown[1])
 
 
 def _host(before: Reading, after: Reading) -> dict[str, object]:
@@ -111,30 +129,22 @@ def _host(before: Reading, after: Reading) -> dict[str, object]:
     }
 
 
-def _write_rest(engine: Engine, folder: Path, name: str, version: str) -> None:
+def _write_rest(engine: Engine, folder: Path, name: str) -> None:
     (folder / "logs").mkdir(parents=True, exist_ok=True)
-    # Nothing of this machine belongs in a recording: folders become those of a container.
-    log = engine.log_text()
-    for ours, theirs in _places(engine).items():
-        log = log.replace(ours, theirs)
-    (folder / "logs" / f"{name}.log").write_text("".join(line + "\n" for line in log.splitlines() if "Route: " not in line))
-    args = [argument.replace(str(engine.port), "8000") for argument in ["serve", "/models/tiny", *engine.command[3:]]]
-    replica = {"name": name, "version": version, "args": args, "env": {"VLLM_CPU_KVCACHE_SPACE": "1", **engine.env}}
+    (folder / "logs" / f"{name}.log").write_text(portable_log(engine))
+    args = [argument.replace(str(engine.port), "8000") for argument in ["serve", "/models/tiny", *engine.arguments]]
+    replica = {"name": name, "version": engine.version, "args": args, "env": {**engine.base_env, **engine.env}}
     document = {"apiVersion": "barostat.dev/v1alpha1", "kind": "Bundle", "engine": "vllm", "replicas": [replica]}
     (folder / "bundle.yaml").write_text(yaml.safe_dump(document, sort_keys=False, width=140))
 
 
-def _places(engine: Engine) -> dict[str, str]:
+def portable_log(engine: Engine) -> str:
+    """The engine's log without this machine: folders are those of a container, and what a bundle redacts is redacted."""
+    log = engine.log_text()
     base = Path(os.__file__).resolve().parent.parent.parent
-    return {
-        engine.model: "/models/tiny",
-        str(ENVIRONMENT.resolve()): "/opt/vllm",
-        str(ENVIRONMENT): "/opt/vllm",
-        str(ROOT): "/opt/barostat",
-        str(engine.folder): "/tmp/engine",
-        str(base): "/usr",
-        f":{engine.port}": ":8000",
-    }
+    for ours, theirs in {**engine.places, str(base): "/usr", f":{engine.port}": ":8000"}.items():
+        log = log.replace(ours, theirs)
+    return "".join(line + "\n" for line in log_lines(log.splitlines()) if "Route: " not in line)
 
 
 def _clear(folder: Path) -> None:

@@ -65,6 +65,11 @@ class TwinEngine(Engine):
         listen = ["--host", "127.0.0.1", "--port", str(self.port), "--served-model-name", "tiny", "--disable-uvicorn-access-log"]
         return [str(BAROSTAT), "twin", *own, *listen, *self.options, "--", "vllm", "serve", self.model, "--enforce-eager", *self.flags]
 
+    @property
+    def arguments(self) -> list[str]:
+        """What stands behind `vllm serve MODEL`."""
+        return ["--served-model-name", "tiny", "--enforce-eager", "--host", "127.0.0.1", "--port", str(self.port), *self.flags]
+
     def environment(self) -> dict[str, str]:
         """Where programs are, and nothing that would change what it does."""
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "HOME") if name in os.environ}

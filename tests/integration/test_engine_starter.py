@@ -60,11 +60,16 @@ def test_an_engine_dies_with_the_process_that_started_it() -> None:
     )
     parent = subprocess.Popen([sys.executable, "-c", program, str(ROOT)], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
-    pid = int(parent.stdout.readline().split()[0])
+    said = parent.stdout.readline().split()
+    pid, folder = int(said[0]), Path(said[1])
     time.sleep(3)
     parent.kill()
     parent.communicate()
     assert _gone(pid)
+    deadline = time.monotonic() + 10
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not folder.exists()
 
 
 def test_load_goes_to_this_machine_only() -> None:
