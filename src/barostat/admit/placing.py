@@ -14,8 +14,8 @@ _NEAR_AHEAD = 32
 all of them is made, and past that the others stand idle beside one that is slow."""
 _CLAIMED_RATIO = 0.5
 _KEPT_RATIO = 0.1
-"""Of a pool, where tenants have shares: for those that have less than theirs. Who has more leaves it free, or a small burst of one that asks
-for little finds every pool taken for as long as the answers of the one that floods last."""
+"""Of a pool, where tenants have shares: for those that have less than theirs. Who has more leaves it free, or a small burst of one that
+asks for little finds every pool taken for as long as the answers of the one that floods last."""
 _ACTIVE_S = 60.0
 
 
