@@ -267,8 +267,10 @@ def judged(facts: Facts, plan: RemedyPlan) -> tuple[tuple[Check, Verdict], ...]:
 
 
 def is_lull(facts: Facts, plan: RemedyPlan) -> bool:
-    """True if all that speaks against the plan is that nothing is wrong just now."""
-    return facts.cause in NOTHING_WRONG and not refusals(replace(facts, cause=plan.cause), plan)
+    """True if all that speaks against the plan is that nothing is wrong just now, or less of the same: a pool that thrashes is full, and
+    preempts in episodes between which requests only wait."""
+    less = (*NOTHING_WRONG, "kv-admission-queueing") if plan.cause == "kv-preemption-thrash" else NOTHING_WRONG
+    return facts.cause in less and not refusals(replace(facts, cause=plan.cause), plan)
 
 
 def refusals(facts: Facts, plan: RemedyPlan) -> tuple[str, ...]:

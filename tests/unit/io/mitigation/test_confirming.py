@@ -52,6 +52,14 @@ def test_a_cause_that_was_away_for_two_looks_is_confirmed_by_the_third() -> None
     ]
 
 
+def test_a_pool_that_only_queues_in_this_look_may_thrash_in_the_next() -> None:
+    assert PLAN.cause == "kv-preemption-thrash"
+    facts, told, took_s = looking("kv-admission-queueing", PLAN.cause)
+    assert refusals(facts, PLAN) == ()
+    assert took_s == pytest.approx(2 * LOOK_S)
+    assert told == [f"no {PLAN.cause} in this look, kv-admission-queueing: it is looked for 180 s longer"]
+
+
 def test_a_cause_that_stays_away_is_gone() -> None:
     facts, _, took_s = looking("healthy-idle")
     assert any("it is healthy-idle now" in why for why in refusals(facts, PLAN))
