@@ -115,7 +115,8 @@ _PLACEHOLDER = re.compile(
 )
 """What stands where a value is expected and is none: special tokens, signals, a block's mark, the name of a Secret."""
 _HEX_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
-_HARMLESS = frozenset({"none", "null", "true", "false", "~", '""', "''", "[]", "[redacted]", "redacted", "***", ""})
+_HARMLESS = frozenset({"none", "null", "true", "false", "~", '""', "''", "[]", "[redacted]", "redacted", "***", "", "is", "must"})
+"""No secrets; the last two begin our own sentences about a field: `request.maxOutputToken: is no known key`."""
 
 _ALLOWED_ENV = re.compile(
     r"^(?:VLLM_|NCCL_|RCCL_|CUDA_|ROCR_|HIP_|HSA_|TORCH_|PYTORCH_|TORCHINDUCTOR_|NVIDIA_VISIBLE_DEVICES$|OMP_NUM_THREADS$|MKL_NUM_THREADS$"
