@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from barostat.core.marks import counted
 
-TEXTS_AND_BRACKETS = 50_000
+TEXTS_AND_BRACKETS = 65_536
 """Lists, objects and texts of a body, at most: thousands of messages, hundreds of tools, and many times the prompts of one request."""
 COMMAS = 1_000_000
 """Between texts, at most: the token ids of the longest context that there is."""
@@ -20,7 +20,7 @@ _TOKEN = re.compile(TEXT + rb"|[\[{]", re.S)
 
 def too_much_of(body: bytes) -> str:
     """What the body has more of than is read; "" where it may be read. Counted no further than that."""
-    if len(body) <= TEXTS_AND_BRACKETS:
+    if len(body) <= 2 * TEXTS_AND_BRACKETS:  # each of them has two ends
         return ""
     if counted(body, b"\\", ESCAPES) > ESCAPES:
         return f"{ESCAPES:,} backslashes"

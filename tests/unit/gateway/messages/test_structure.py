@@ -70,7 +70,7 @@ def in_time(work: Callable[[], T], told: str) -> T:
 
 def test_structure_is_bounded_and_told() -> None:
     found = shape_of("chat", b'{"messages":[' + b"[]," * TEXTS_AND_BRACKETS + b"1]}")
-    assert found == Malformed("The request body has more than 50,000 lists, objects and texts.")
+    assert found == Malformed("The request body has more than 65,536 lists, objects and texts.")
     assert too_much_of(b'{"a":[' + b"1," * COMMAS + b"1,1]}") == "1,000,000 commas"
     assert too_much_of(b'{"a":"' + b"\\n" * (ESCAPES + 1) + b'"}') == "1,000,000 backslashes"
 
