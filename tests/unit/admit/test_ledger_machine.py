@@ -42,7 +42,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.limits = RULES[0]
         self.at = 0.0
         self.admitted: dict[int, tuple[str, str, int]] = {}
-        self.waiting: dict[int, tuple[float, str, int]] = {}
+        self.waiting: dict[int, tuple[float, str, int, tuple[str, ...]]] = {}
         self.over: set[int] = set()
         self.here: set[str] = set()
         self.draining: set[str] = set()
@@ -86,7 +86,7 @@ class LedgerMachine(RuleBasedStateMachine):
             return decision.reservation
         if isinstance(decision, Queued):
             assert decision.deadline_at == self.at + self.limits.queue_deadline_s
-            self.waiting[decision.reservation] = (decision.deadline_at, tenant, tokens)
+            self.waiting[decision.reservation] = (decision.deadline_at, tenant, tokens, avoided)
             return decision.reservation
         assert decision.retry_after_s is None or 0 < decision.retry_after_s < math.inf
         return multiple()
@@ -94,15 +94,17 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule()
     def looks_what_is_due(self) -> None:
         for one in gate.due(self.ledger, self.limits, self.at):
-            deadline_at, tenant, tokens = self.waiting.pop(one.reservation)
+            deadline_at, tenant, tokens, avoided = self.waiting.pop(one.reservation)
             if isinstance(one, Admitted):
                 assert self.at < deadline_at
-                self._admit(one, tenant, tokens)
+                self._admit(one, tenant, tokens, avoided)
             else:
                 assert isinstance(one, Refused)
-                assert self.at >= deadline_at
+                in_rotation = self.here - self.draining
+                held_up = bool(in_rotation) and in_rotation <= set(avoided)
+                assert self.at >= deadline_at or (held_up and one.reason == "no-replica")
                 self.over.add(one.reservation)
-        assert all(deadline_at > self.at for deadline_at, _, _ in self.waiting.values())
+        assert all(deadline_at > self.at for deadline_at, _, _, _ in self.waiting.values())
 
     @rule(for_s=st.floats(0.001, 3.0))
     def time_passes(self, for_s: float) -> None:
@@ -169,7 +171,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 assert replica.held_tokens == 0
         for name, tenant in ledger.tenants.items():
             assert tenant.running == sum(one == name for _, one, _ in self.admitted.values())
-            assert tenant.waiting == sum(one == name for _, one, _ in self.waiting.values())
+            assert tenant.waiting == sum(one == name for _, one, _, _ in self.waiting.values())
             assert (name in ledger.waiting_tenants) == (tenant.waiting > 0)
         assert ledger.blocked is None or ledger.blocked.number in self.waiting
 
