@@ -92,14 +92,13 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         print(json_text({"apiVersion": candidates[0]["apiVersion"], "kind": "WhatIf", "candidates": candidates}))
     elif arguments.output == "html":
+        from barostat.shells.reports.simulation.candidates_table import candidate_rows, off_rows
         from barostat.shells.reports.simulation.page import runs_html
 
         title = arguments.workload or arguments.trace.name
         slo = _slo_of(arguments)
-        from barostat.shells.reports.simulation.candidates_table import candidate_rows
-
         rows = candidate_rows([(name, outcome, summary) for name, _, outcome, summary in shown], slo)
-        sys.stdout.write(runs_html(title, shown, rows, slo, _of_another_load(arguments)))
+        sys.stdout.write(runs_html(title, shown, rows, slo, _of_another_load(arguments), off_rows(ends)))
     else:
         from barostat.shells.cli.simulate.simulate_inputs import engine_of
         from barostat.shells.reports.simulation.candidates_table import candidates_table, off_lines

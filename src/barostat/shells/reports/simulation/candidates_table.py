@@ -50,8 +50,8 @@ def candidates_table(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> str
     return "\n".join(lines) + "\n"
 
 
-def off_lines(ends: Mapping[str, Sequence[Summary]]) -> list[str]:
-    """What each comes to where steps are as short, and as long, as they may be; nothing where they are exact."""
+def off_rows(ends: Mapping[str, Sequence[Summary]]) -> list[tuple[str, ...]]:
+    """What each comes to where steps are as short, and as long, as they may be, the heading first; nothing where they are exact."""
 
     def span(one: float | None, other: float | None) -> str:
         return f"{format_seconds(one)} to {format_seconds(other)}"
@@ -67,5 +67,10 @@ def off_lines(ends: Mapping[str, Sequence[Summary]]) -> list[str]:
         if both
         for first, last in [(both[0], both[-1])]
     ]
-    heading = ("if steps are off as they may be", "TTFT p99", "ITL p99", "tokens/s")
-    return ["", *aligned([heading, *rows], right=range(1, 4))] if rows else []
+    return [("if steps are off as they may be", "TTFT p99", "ITL p99", "tokens/s"), *rows] if rows else []
+
+
+def off_lines(ends: Mapping[str, Sequence[Summary]]) -> list[str]:
+    """The same for a terminal."""
+    rows = off_rows(ends)
+    return ["", *aligned(rows, right=range(1, 4))] if rows else []

@@ -54,11 +54,17 @@ def simulation_html(title: str, settings: Settings, outcome: Outcome, summary: S
 
 
 def runs_html(
-    title: str, shown: Sequence[Run], rows: Sequence[Sequence[str]], slo: Slo | None = None, other_load: Collection[str] = ()
+    title: str,
+    shown: Sequence[Run],
+    rows: Sequence[Sequence[str]],
+    slo: Slo | None = None,
+    other_load: Collection[str] = (),
+    off: Sequence[Sequence[str]] = (),
 ) -> str:
     """The page of candidates on one and the same workload; the first is today.
 
-    `rows`: the table, its heading first; `other_load`: the names of those that more or less comes to, which is no merit of theirs.
+    `rows`: the table, its heading first; `other_load`: the names of those that more or less comes to, which is no merit of theirs; `off`:
+    what each may come to where steps are not as reckoned, likewise, or nothing.
     """
     asked = slo or Slo()
     card, best = runs_verdict(shown, asked, other_load)
@@ -73,7 +79,8 @@ def runs_html(
     chosen = () if best is None else (shown.index(best),)
     body = (
         f"{heading('what-if', title, came_in(shown[0][3]))}{card}{side_by_side(latencies)}<h2>Over time</h2>{runs_over_time(shown, asked)}"
-        f"<h2>Side by side</h2>{table(rows, chosen=chosen)}{footer('the same as data: barostat what-if -o json')}"
+        f"<h2>Side by side</h2>{table(rows, chosen=chosen)}{f'<h2>How far off it may be</h2>{table(off)}' if off else ''}"
+        f"{footer('the same as data: barostat what-if -o json')}"
     )
     return page(f"Barostat: {title}", body)
 

@@ -228,6 +228,10 @@ def test_what_steps_may_be_off_by_stands_beside_every_forecast(capsys: pytest.Ca
     assert main(command) == 0
     told = capsys.readouterr().out
     assert len(re.findall(r"^(?:today|max-num-seqs=4) .* ms to .* ms ", told, re.MULTILINE)) == 2
+    assert main([*command, "-o", "html"]) == 0
+    assert "How far off it may be" in capsys.readouterr().out
+    assert main([*command, "--step-time", "0.03", "-o", "html"]) == 0
+    assert "How far off it may be" not in capsys.readouterr().out
     assert main([*command, "--step-time", "0.03"]) == 0
     assert "if steps are off" not in capsys.readouterr().out
 
