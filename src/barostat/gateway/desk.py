@@ -65,6 +65,7 @@ class Desk:
         self._to_hear: Iterator[Exchange] = iter(())
         self.pools: dict[str, Pool] = {}
         self._elsewhere: Mapping[str, tuple[str, ...]] = {}
+        self._names: frozenset[str] = frozenset()
         self.told: Callable[[Replica, Standing], None] | None = None
         self.adopt(limits)
 
@@ -110,7 +111,7 @@ class Desk:
             output_limit=shape.output_limit if shape.route in GENERATING else 0,
             tenant=exchange.tenant,
             route=shape.route,
-            class_key="tools" if shape.tools else "",
+            class_key=self._class_of(shape),
             least_output_tokens=shape.least_output_tokens,
             prompts=shape.prompts,
             sequences=shape.sequences,
@@ -257,7 +258,18 @@ class Desk:
         """An engine has told which models it serves."""
         if served != replica.served:
             replica.served = served
-            self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
+            self._look_at_served()
+
+    def _look_at_served(self) -> None:
+        self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
+        names = frozenset[str]().union(*(one.served.names for one in self.replicas.values()))
+        self._names = names if len(names) > 1 else frozenset()
+
+    def _class_of(self, shape: Shape) -> str:
+        """What tells lengths apart beside tenant and route: the model where engines name several (adapters write as they were taught), and
+        whether tools are brought."""
+        model = shape.model if shape.model in self._names else ""
+        return f"{model} tools".lstrip() if shape.tools else model
 
     def unreachable(self, replica: Replica) -> None:
         """It took no connection: out of rotation until it answers again."""
@@ -289,7 +301,7 @@ class Desk:
         if self.pools.pop(replica.name, None) is not None:
             gate.gone(self.ledger, replica.name, self.clock())
             self._find_longest_input()
-        self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
+        self._look_at_served()
         replica.close()
 
     def has_pool(self, replica: Replica, pool: Pool) -> None:

@@ -73,3 +73,18 @@ def test_where_the_only_engine_of_a_model_takes_no_connection_others_are_not_ask
     assert b'"code":"no-replica"' in client.heard
     assert all(b"POST" not in engine.heard for engine in world.engines)
     world.at_rest()
+
+
+def test_lengths_of_models_and_adapters_are_told_apart_and_names_that_clients_invent_are_not() -> None:
+    world = World(replicas=1, pool_tokens=100_000)
+
+    def classes() -> set[str]:
+        for model in ("m", "adapter", "invented"):
+            for tools in ([], [{"type": "function"}]):
+                client = world.client()
+                client.sends(chat(max_tokens=5, model=model, tools=tools))
+        return {one.request.class_key for one in world.desk.ledger.reservations.values()}
+
+    assert classes() == {"", "tools"}  # one name, or none that is known: one model
+    world.desk.serves(world.replicas[0], Served(frozenset({"m", "adapter"}), frozenset({"m", "adapter"}), 32_768))
+    assert classes() == {"", "tools", "m", "m tools", "adapter", "adapter tools"}
