@@ -74,8 +74,8 @@ class Ledger:
 
     def learned(self, one: Reservation, length: int, ended: str, at: float) -> None:
         """A request has ended: how long it stayed, and how far it was from what was expected, are remembered."""
-        running = len(self.reservations) - self.queued or 1
-        weight = _MOST_WEIGHT if running < 1 / _MOST_WEIGHT else _LEAST_WEIGHT if running > 1 / _LEAST_WEIGHT else 1.0 / running
+        running = max(1, len(self.reservations) - self.queued)
+        weight = max(_LEAST_WEIGHT, min(_MOST_WEIGHT, 1.0 / running))
         for_s = max(0.0, at - one.admitted_at)
         self.residence_s = for_s if self.residence_s is None else self.residence_s + weight * (for_s - self.residence_s)
         if ended != "cut":
