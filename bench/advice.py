@@ -12,7 +12,7 @@ measured  tokens/s and preemptions/s by the engine's counters, TTFT by the clien
 order     of each two settings of a state (today's is one of them) whose forecasts differ by more than 10 %: is the better one better?
 
 Allowed: 10 % for tokens/s and the means of TTFT and ITL, or what today's setting wandered meanwhile where that is more.
-Exits 1 where more is missed or an order is wrong. About 12 minutes; let the machine be idle.
+Exits 1 where more is missed or an order is wrong. About 30 minutes; let the machine be idle.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _CLEAR = 0.85  # of the budget: what fits into so much by the last look needs no
 _COUNT = len(HORIZONS)
 NEVER = -1e9
 _SHARED_MORE, _SHARED_LESS = 0.3, 0.5  # of what one look says: that prompts share is believed more slowly than that they do not
-_UNSURE = 0.25  # of the prompts: with more that is only reckoned, a look says nothing of what they share
+_UNSURE = 0.25  # of the prompts: with more answers that are only reckoned, a look says nothing of what prompts share
 _SETTLED_S = 2.0  # after which a prompt is taken to be computed, though nothing was heard of its answer, which may not be streamed
 _PACE_WEIGHT = 0.02
 _FAR = (*(1.0,) * (_COUNT - 7), 0.9, 0.8, 0.7, 0.6, 0.4, 0.2, 0.0)
@@ -227,6 +227,7 @@ class ReplicaLedger:
 
         Prompts are compared only while nothing waits in the engine: what waits holds nothing yet, whatever its reservation says; and while
         most of what was produced was heard of: at a pace that changed since, answers that are not streamed would pass for shared prompts.
+        Prompts whose answers have not begun hold nothing or all of their part: what they share lies between the two, and counts for less.
         What is above every prompt by itself and every answer as it is reckoned is held by somebody else, or by answers that are longer.
         """
         before, self.preemptions = self.preemptions, seen.preemptions
@@ -246,9 +247,11 @@ class ReplicaLedger:
         others = self.others > 0
         share, noise = (self.shared_ratio, 0.0) if others else (1.0, 2.0 * sqrt(sequences * self.block_variance))
         self.foreign_tokens = max(0.0, used - share * (prompts + unsettled) - produced - noise)
-        if not seen.waiting and not others and prompts > 0 and max(unsettled, unheard) <= _UNSURE * prompts:
-            said = min(1.0, max(_SHARED_LEAST, (used - produced) / prompts))  # what is not computed yet is taken to hold nothing
-            self.shared_ratio += (_SHARED_MORE if said < self.shared_ratio else _SHARED_LESS) * (said - self.shared_ratio)
+        if not seen.waiting and not others and prompts > 0 and unheard <= _UNSURE * prompts:
+            held, both = used - produced, prompts + unsettled
+            said = min(1.0, max(_SHARED_LEAST, held / both, min(held / prompts, self.shared_ratio)))
+            weight = (_SHARED_MORE if said < self.shared_ratio else _SHARED_LESS) * prompts / both
+            self.shared_ratio += weight * (said - self.shared_ratio)
         if before is None or seen.preemptions < before:
             return 0  # the first look, or the engine began anew
         return seen.preemptions - before

@@ -13,7 +13,7 @@ class Row(NamedTuple):
 
     Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens that one of `hash_ids` stands for.
     `after_id`: the request whose end this one waits for (a client's next, a session's next turn): it arrives `arrival_s` after that end,
-    and not at all where that would be later than `latest_s`.
+    and not at all where that would be later than `latest_s`. `output_limit`: the max_tokens that it states, None where that is not known.
     """
 
     request_id: str
@@ -27,6 +27,7 @@ class Row(NamedTuple):
     session_id: str | None = None
     after_id: str | None = None
     latest_s: float = math.inf
+    output_limit: int | None = None
 
 
 class State(IntEnum):

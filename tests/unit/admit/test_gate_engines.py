@@ -51,6 +51,21 @@ def test_answers_that_are_not_streamed_do_not_pass_for_shared_prompts() -> None:
     assert tried.ledger.replicas["r0"].shared_ratio == 1.0
 
 
+def test_sharing_is_learned_beside_prompts_that_are_not_computed_yet() -> None:
+    """Half of what runs has not begun its answer, as where many short answers come and go: of the other half the pool tells enough."""
+    tried = Gate(kv_tokens=20_000)
+    numbers = [tried.admit(900, 20).reservation for _ in range(10)]
+    for number in numbers[:5]:
+        gate.produced(tried.ledger, number, 10, 1.0)
+    ratio = {}
+    for name, each in (("none shared", 900), ("nine tenths shared", 90)):
+        for second in range(20):
+            gate.observed(tried.ledger, "r0", Observation((5 * each + 5 * 18) / 20_000, 10, 0, 0), 1.0 + second / 100)
+        ratio[name] = tried.ledger.replicas["r0"].shared_ratio
+    assert ratio["none shared"] > 0.99  # what is not computed yet holds nothing, and is not taken for shared
+    assert ratio["nine tenths shared"] < 0.2
+
+
 def test_shared_prefixes_make_room_and_other_clients_take_it() -> None:
     tried = Gate(kv_tokens=10_000)
     numbers = [tried.admit(900, 20).reservation for _ in range(10)]

@@ -39,8 +39,8 @@ _AFTER_REFUSAL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests with what they say of themselves. `output_limit`: the max_tokens that all of them state, None for none. A row that waits
-    for another comes so long after its end, or after its refusal.
+    """Requests with what they say of themselves. `output_limit`: the max_tokens of all whose row has none of its own. A row that waits for
+    another comes so long after its end, or after its refusal.
 
     `tenants`: by request id, "" for those that are not in it. `seen`: requests whose answers the gate has learned the lengths of before.
     """
@@ -49,6 +49,10 @@ class Traffic:
     output_limit: int | None = None
     tenants: dict[str, str] = field(default_factory=dict)
     seen: Sequence[Row] = ()
+
+    def limit_of(self, row: Row) -> int | None:
+        """The max_tokens that the row states."""
+        return self.output_limit if row.output_limit is None else row.output_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,9 @@ class GatedRun:
                 self._behind.setdefault(row.after_id, []).append((place, row))
         self.ledger = Ledger(REPLICAS[gate])
         for row in traffic.seen:
-            of = self.ledger.lengths.of(traffic.tenants.get(row.request_id, ""), "", "", row.input_tokens, traffic.output_limit)
-            of.learn(row.output_tokens, True)
+            limit = traffic.limit_of(row)
+            of = self.ledger.lengths.of(traffic.tenants.get(row.request_id, ""), "", "", row.input_tokens, limit)
+            of.learn(row.output_tokens, limit is None or row.output_tokens < limit)
         settings = fleet.settings
         pool = Pool(
             kv_tokens=settings.usable_blocks * settings.groups[0].block_tokens,
@@ -183,7 +188,7 @@ class GatedRun:
     def _arrives(self, row: Row) -> None:
         traffic, at = self._traffic, row.arrival_s
         self.outcome.arrived_s[row.request_id] = at
-        limit = row.output_tokens if self._oracle else traffic.output_limit
+        limit = row.output_tokens if self._oracle else traffic.limit_of(row)
         asked = AskedRequest(
             at=at,
             input_tokens=row.input_tokens,

@@ -16,6 +16,7 @@ from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_check.containers import card_hint
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.words import Command, read_elements, starts_server
+from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Argument, Engine, Given, Host
 from barostat.platform.objects import quantity
@@ -79,13 +80,13 @@ def _model_spec(document: Document, item: Node, api_key: Node | None) -> Engine:
     host = Host(
         shm_bytes=quantity(shm.text) if shm is not None else None,
         shm_place=document.place(shm) if shm is not None else None,
-        memory=Given(memory.text, document.place(memory)) if memory is not None else None,
+        memory=written(document, memory),
         memory_bytes=quantity(memory.text) if memory is not None else None,
         gpus=(cards and quantity(cards.text)) or None,
         gpu_place=document.place(cards) if cards is not None else None,
         has_cache=True,
     )
-    model = Given(url.text, document.place(url)) if url is not None else None
+    model = written(document, url)
     made = _engine(document, f"modelSpec {item.word('name')}", item.get("name") or item, item, line, model, host)
 
     return replace(
@@ -133,7 +134,7 @@ def _model_service(document: Document, root: Node, role: str, container: Node, u
     return replace(
         made,
         arguments=arguments,
-        image=Given(image.text, document.place(image)) if image is not None else None,
+        image=written(document, image),
         version=facts.version,
         floating=facts.floating,
         own_image=facts.server,
@@ -148,7 +149,7 @@ def _host(document: Document, resources: Node | None) -> Host:
     memory = limits.get("memory") if limits is not None else None
     return Host(
         shm_bytes=None,
-        memory=Given(memory.text, document.place(memory)) if memory is not None else None,
+        memory=written(document, memory),
         memory_bytes=quantity(memory.text) if memory is not None else None,
         gpus=quantity(found[0][1].text) if found else None,
         gpu_place=document.place(found[0][1]) if found else None,
@@ -187,7 +188,7 @@ def engine_of_model(document: Document, root: Node) -> Engine | None:
         arguments=line.arguments,
         occurrences=line.occurrences,
         model=Given(named, document.place(url)) if named and url is not None else None,
-        image=Given(image.text, document.place(image)) if image is not None else None,
+        image=written(document, image),
         version=facts.version,
         floating=facts.floating and facts.server,
         own_image=facts.server,
@@ -227,8 +228,8 @@ def engine_of_runtime(document: Document, root: Node) -> Engine | None:
         place=document.place(root.get("metadata", "name") or root),
         arguments={**{name: one for name, one in given.items() if one.text not in ("0", "")}, **line.arguments},
         occurrences=line.occurrences,
-        model=Given(url.text, document.place(url)) if url is not None else None,
-        image=Given(image.text, document.place(image)) if image is not None else None,
+        model=written(document, url),
+        image=written(document, image),
         version=facts.version,
         floating=facts.floating and facts.server,
         own_image=facts.server,
@@ -238,9 +239,9 @@ def engine_of_runtime(document: Document, root: Node) -> Engine | None:
         host=Host(
             shm_bytes=quantity(shm.text) if shm is not None else DEFAULT_SHM_BYTES,
             shm_place=document.place(shm) if shm is not None else None,
-            memory=Given(memory.text, document.place(memory)) if memory is not None else None,
+            memory=written(document, memory),
             memory_bytes=quantity(memory.text) if memory is not None else None,
-            cpu=Given(cpu.text, document.place(cpu)) if cpu is not None else None,
+            cpu=written(document, cpu),
             cpu_cores=quantity(cpu.text) if cpu is not None else None,
             gpus=(cards and quantity(cards.text)) or None,
             gpu_place=document.place(cards) if cards is not None else None,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.words import Command, handed_on, read_elements, read_text, starts_server
+from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Engine, Given, Host
 from barostat.platform.objects import quantity
@@ -52,7 +53,7 @@ def engines_of_compose(document: Document, root: Node) -> Iterator[Engine]:
             arguments=line.arguments,
             occurrences=line.occurrences,
             model=line.model,
-            image=Given(image.text, document.place(image)) if image is not None else None,
+            image=written(document, image),
             version=facts.version,
             floating=facts.floating and facts.server,
             own_image=facts.server,
@@ -99,9 +100,9 @@ def _host(document: Document, service: Node) -> Host:
     return Host(
         shm_bytes=None if service.word("ipc") in ("host", "shareable") else _bytes(shm.text) if shm is not None else DEFAULT_SHM_BYTES,
         shm_place=document.place(shm) if shm is not None else None,
-        memory=Given(memory.text, document.place(memory)) if memory is not None else None,
+        memory=written(document, memory),
         memory_bytes=_bytes(memory.text) if memory is not None else None,
-        cpu=Given(cpu.text, document.place(cpu)) if cpu is not None else None,
+        cpu=written(document, cpu),
         cpu_cores=quantity(cpu.text) if cpu is not None else None,
         gpus=float(len(chosen)) if chosen else counted,
         gpu_place=document.place(devices[0]) if devices else None,

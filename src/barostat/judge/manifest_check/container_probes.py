@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Given, Probe
 
@@ -51,7 +52,7 @@ def _asked(document: Document, container: Node, probe: Node) -> tuple[str, Given
     return (
         "" if elsewhere else way,
         Given(_number_of(container, port.text), document.place(port)) if port is not None else None,
-        Given(path.text, document.place(path)) if path is not None else None,
+        written(document, path),
         action.word("scheme").upper() or "HTTP",
         "authorization" in headers or _may_be_without_key(container),
     )

@@ -27,6 +27,7 @@ from barostat.judge.manifest_check.words import (
     read_text,
     starts_server,
 )
+from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Argument, Engine, Given, Host
 from barostat.platform.objects import quantity
@@ -106,7 +107,7 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         arguments=merged,
         occurrences=line.occurrences,
         model=line.model or _model_of(merged),
-        image=Given(image.text, document.place(image)) if image is not None else None,
+        image=written(document, image),
         version=facts.version,
         floating=facts.floating and (facts.server or (facts.tagged and not kserve)),
         own_image=facts.server,
@@ -330,9 +331,9 @@ def _host(document: Document, found: PodSpec, container: Node) -> Host:
     return Host(
         shm_bytes=shm,
         shm_place=shm_place,
-        memory=Given(memory.text, document.place(memory)) if memory else None,
+        memory=written(document, memory),
         memory_bytes=quantity(memory.text) if memory else None,
-        cpu=Given(cpu.text, document.place(cpu)) if cpu else None,
+        cpu=written(document, cpu),
         cpu_cores=quantity(cpu.text) if cpu else None,
         gpus=cards[1] if cards is not None else None if _asks_for_other_device(found, container) else 0.0,
         gpu_place=document.place(place) if place is not None else None,

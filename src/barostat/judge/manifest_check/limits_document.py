@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node, Place
 from barostat.lint.facts import Given, Limits
 
@@ -29,7 +30,7 @@ def limits_of(document: Document, root: Node, problems: tuple[tuple[Place, str],
         document.place(root.get("kind") or root),
         spec.word("targetRef", "name"),
         spec.word("model"),
-        Given(version.text, document.place(version)) if version is not None else None,
+        written(document, version),
         numbers,
         words,
         because is not None and bool(because.entries),

@@ -14,6 +14,7 @@ from barostat.catalog.vllm_flags import FLAGS, canonical_name
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_check.images import image_facts
 from barostat.judge.manifest_check.words import read_text, starts_server
+from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Argument, Engine, Given
 
@@ -77,7 +78,7 @@ def engine_of_job(document: Document, root: Node) -> Engine | None:
         arguments=line.arguments,
         occurrences=line.occurrences,
         model=line.model,
-        image=Given(image.text, document.place(image)) if image is not None else None,
+        image=written(document, image),
         version=facts.version,
         floating=facts.floating and facts.server,
         own_image=facts.server,

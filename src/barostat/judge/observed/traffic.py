@@ -78,13 +78,17 @@ class ObservedLengths:
         return max(_LEAST_SPREAD, math.sqrt(min(1.0, max(0.0, left) * total / within))) if within > 0 else 1.0
 
 
+_TO_THE_LIMIT = 0.98
+"""Answers of so much of what their requests allow, on average, end there and hardly ever before."""
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedTraffic:
     """Requests as the engine saw them over `span_s`.
 
     `rates`: (seconds, arrivals per second) between scrapes. `in_flight`: running plus waiting, at each scrape. `clients`: with how many
     clients that each wait for their answer the traffic agrees; None where it came regardless of answers. `hit_ratio`: of prompt tokens.
-    `came`: what a person has to know of how that was decided.
+    `came`: what a person has to know of how that was decided. `to_the_limit`: answers are as long as their requests allow (max_tokens).
     """
 
     span_s: float
@@ -96,6 +100,7 @@ class ObservedTraffic:
     clients: int | None = None
     notes: tuple[str, ...] = ()
     came: str = ""
+    to_the_limit: bool = False
 
     @property
     def rate_per_s(self) -> float:
@@ -164,7 +169,10 @@ def observed_traffic(window: Window, engine: EngineScrapes | None) -> ObservedTr
         for start, end, point in zip(starts, ends, arrivals.points, strict=True)
         if end > start and start in held and end in held
     ])  # fmt: skip
-    return ObservedTraffic(span_s, rates, prompts, outputs, hit_ratio, tuple(held.values()), found.clients, tuple(notes), found.told)
+    limits = _lengths(engine, names.MAX_TOKENS, "limits", [])
+    to_the_limit = limits is not None and limits.mean_tokens <= outputs.mean_tokens / _TO_THE_LIMIT
+    in_flight = tuple(held.values())
+    return ObservedTraffic(span_s, rates, prompts, outputs, hit_ratio, in_flight, found.clients, tuple(notes), found.told, to_the_limit)
 
 
 def buckets(histogram: Histogram) -> list[tuple[float, float, float]]:

@@ -40,6 +40,8 @@ def rows_like(traffic: ObservedTraffic, seed: int, duration_s: float, block_toke
         held = [0.0] * round(traffic.in_flight[0] if traffic.in_flight else 0)
         instants = [*held, *_arrivals(traffic, seed, duration_s)]
         rows = [Row(str(place), at_s, inputs.draw(), outputs.draw()) for place, at_s in enumerate(instants)]
+    if traffic.to_the_limit:
+        rows = [row._replace(output_limit=row.output_tokens) for row in rows]
     return _sharing(rows, traffic.hit_ratio, block_tokens)
 
 

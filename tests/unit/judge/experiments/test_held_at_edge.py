@@ -40,6 +40,16 @@ def test_nothing_is_preempted_at_a_bounded_price() -> None:
     assert tokens_per_s(held) > 0.8 * tokens_per_s(thrashes)
 
 
+def test_what_says_how_long_it_gets_lets_more_in() -> None:
+    """A gateway that is told each answer's length keeps no room for others: nothing is preempted either way."""
+    untold, told = (
+        held_at_edge(SETTINGS, PACE, [row._replace(output_limit=row.output_tokens if states else None) for row in clients()], 7168)
+        for states in (False, True)
+    )
+    assert tokens_per_s(told) > 1.05 * tokens_per_s(untold)
+    assert sum(life.preemptions for life in told.lives) <= 1
+
+
 def test_first_tokens_come_soon_although_no_answer_has_ended_yet() -> None:
     """A gateway without any knowledge takes answers for as long as the model allows, and lets in one after the other."""
     held = held_at_edge(SETTINGS, PACE, clients(each=1), 7168)

@@ -142,6 +142,17 @@ def test_a_load_that_stays_while_requests_turn_over_is_clients(name: str, client
     assert f"{clients} clients" in traffic.told()
 
 
+def test_answers_that_end_where_their_requests_say_state_their_lengths_again() -> None:
+    """What the clients of the recordings ask for is what they get; of limits far above, nothing is known of a request's length."""
+    seen = _seen("kv-preemption-thrash")
+    traffic = observed_traffic(seen.window, seen.scrapes)
+    assert isinstance(traffic, ObservedTraffic)
+    assert traffic.to_the_limit
+    for to_the_limit in (True, False):
+        rows = rows_like(replace(traffic, to_the_limit=to_the_limit), 1, 60.0, 128, 4096)
+        assert all(row.output_limit == (row.output_tokens if to_the_limit else None) for row in rows)
+
+
 def test_a_load_that_wanders_is_not() -> None:
     seen = _seen("host-bound-text")
     traffic = observed_traffic(seen.window, seen.scrapes)
