@@ -82,7 +82,7 @@ class Deployment:
 
     @property
     def logs_tokens_of_requests(self) -> bool:
-        """True where the logged KV cache size is concurrency times length: since 0.20.1, whose 91st development build has it, the 16th not."""
+        """True where the logged KV cache size is concurrency times length: since 0.20.1 (its 91st development build, not the 16th)."""
         build = re.search(r"dev(\d+)", self.version.text)
         early = self.version.release == (0, 20, 1) and build is not None and int(build[1]) < _LOGS_REQUESTS_SINCE_BUILD
         return self.generation == "V1" and self.version.at_least("0.20.1") and not early
