@@ -72,7 +72,7 @@ def deployment_of(
         budget = budget if is_stated else old_step_tokens(model, config, length, version)
     elif not (_switch(config, "enable_chunked_prefill", True) or behaves("chunked-prefill-forced", version)):
         budget = budget if is_given(config, "max_num_batched_tokens") else max(budget, length)
-    budget, ended = step_with_items(model, config, version, budget)
+    budget, ended = (budget, ()) if is_cpu else step_with_items(model, config, version, budget)
     for name in ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"):
         found = config.get(name)
         if found is not None and not found.certain:

@@ -5,7 +5,8 @@
     0.20          ends the engine                      ends the engine
     0.22          ends the engine                      is raised (43051)
 
-Source: vLLM's issue 42687 and pull request 43051, EngineArgs._get_min_mm_batched_tokens; a log of 0.25.1 with 2,496 in place of 2,048.
+On CUDA. Source: vLLM's issue 42687 and pull request 43051, EngineArgs._get_min_mm_batched_tokens; a log of 0.25.1 with 2,496 in place of
+2,048.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ def step_with_items(model: Architecture, config: EngineConfig, version: EngineVe
         return tokens, ()
     if not is_given(config, "max_num_batched_tokens") and version.at_least(_RAISED_SINCE):
         return _VIDEO_TOKENS, ()
+    found = config.get("max_num_batched_tokens")
+    if found is not None and not found.certain:  # of a card that is not known
+        return tokens, ()
     short = f"--max-num-batched-tokens {tokens:,} is below the {_VIDEO_TOKENS:,} tokens of a video, which goes through in one step"
     return tokens, (f"{short}: vLLM {version} ends; raise it, or take no videos (--limit-mm-per-prompt)",)
 

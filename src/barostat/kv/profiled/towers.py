@@ -21,11 +21,11 @@ _TOWER_WORDS = {
     "Qwen2VL": 670_000_000, "Qwen2_5_VL": 670_000_000, "Gemma3ForConditional": 420_000_000, "KimiVL": 430_000_000,
     "Mistral3": 430_000_000, "Pixtral": 430_000_000, "Mllama": 860_000_000,
 }  # fmt: skip
-# Towers whose MLP has a gate, and those whose patches are merged by four into one token.
-_GATED = ("gemma4_vision", "qwen2_5_vl", "pixtral", "dotsocr")
-_MERGING = ("qwen2_vl", "qwen2vl", "qwen2_5_vl", "qwen3", "dotsocr")
 # Towers that rotate queries and keys in float32, step by step. Source: vLLM 0.12.0, DotsVisionAttention, apply_rotary_pos_emb_vision.
-_ROTATED_WIDE = ("dotsocr",)
+_DOTS = ("dotsocr", "dots_vit")
+# Towers whose MLP has a gate, and those whose patches are merged by four into one token.
+_GATED = ("gemma4_vision", "qwen2_5_vl", "pixtral", *_DOTS)
+_MERGING = ("qwen2_vl", "qwen2vl", "qwen2_5_vl", "qwen3", *_DOTS)
 # Architectures whose tower is transformers' own: every rank holds all of it.
 _WHOLE_ON_EACH_RANK = ("Gemma4", "Gemma3n")
 
@@ -135,13 +135,13 @@ def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None
         hidden, inner, layers = _widths(config)
         if not _merges(config, model) or not hidden or not layers:
             continue
-        tokens = _IMAGE_TOKENS_DOTS if _kind(config, model).startswith("dotsocr") else _IMAGE_TOKENS
+        wide = _kind(config, model).startswith(_DOTS)
+        tokens = _IMAGE_TOKENS_DOTS if wide else _IMAGE_TOKENS
         images = max(1, min(flags.max_num_batched_tokens // tokens, flags.max_num_seqs), _video_images(config, model, flags))
         patches = 4 * images * tokens
         copies = 3 if _kind(config, model).startswith(_GATED) else 2
         mlp = (copies + 1) * hidden + copies * inner / flags.tp
-        rotated = 24 if _kind(config, model).startswith(_ROTATED_WIDE) else 8
-        attention = 2 * hidden + rotated * hidden / flags.tp
+        attention = 2 * hidden + (24 if wide else 8) * hidden / flags.tp
         pixels = 3 * config.integer("temporal_patch_size", 2) * config.integer("patch_size", 14) ** 2
         positions = hidden if config.has("num_position_embeddings") else 0
         size = item_bytes(flags.dtype)
