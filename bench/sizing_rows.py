@@ -41,7 +41,8 @@ FLAGS = {
 }
 _SWITCHES = {
     "enable_prefix_caching": "--enable-prefix-caching", "async_scheduling": "--async-scheduling",
-    "language_model_only": "--language-model-only",
+    "language_model_only": "--language-model-only", "enable_expert_parallel": "--enable-expert-parallel",
+    "disable_custom_all_reduce": "--disable-custom-all-reduce",
 }  # fmt: skip
 # What the compose files of club-3090 set in every vLLM service that was read (github.com/noonghunna/club-3090, models/*/vllm/compose).
 _COMPOSE_SOURCE = "noonghunna/club-3090"

@@ -50,6 +50,11 @@ class Card:
         return int(nominal * 0.985), int(nominal * 0.93), int(nominal)
 
     @property
+    def switched(self) -> bool:
+        """True where several of these meet over a switch that adds up on the way, False for pairs on a bridge and for cards on a bus."""
+        return re.search(r"NVL|PCIe", self.name) is None
+
+    @property
     def family(self) -> str:
         """The card's model without size and form: H100, RTX 4090, MI300X."""
         return re.split(r"-|(?<=\d)[ ](?=SXM|PCIe|NVL)", self.name)[0]
@@ -74,8 +79,8 @@ CARDS: tuple[Card, ...] = (
     _row("RTX A4000", "NVIDIA", "8.6", 16.0, 16376, None, 448.0, 76.7, None),
     _row("RTX A5000", "NVIDIA", "8.6", 24.0, 24564, None, 768.0, 111.1, None),
     _row("RTX A6000", "NVIDIA", "8.6", 48.0, 49140, None, 768.0, 154.8, None),
-    _row("A100-PCIe-40GB", "NVIDIA", "8.0", 40.0, 40960, None, 1555.0, 312.0, None),
-    _row("A100-SXM4-40GB", "NVIDIA", "8.0", 40.0, 40960, None, 1555.0, 312.0, None),
+    _row("A100-PCIe-40GB", "NVIDIA", "8.0", 40.0, 40960, (39.38, 39.5), 1555.0, 312.0, None),
+    _row("A100-SXM4-40GB", "NVIDIA", "8.0", 40.0, 40960, (39.38, 39.5), 1555.0, 312.0, None),
     _row("A100-PCIe-80GB", "NVIDIA", "8.0", 80.0, 81920, (79.14, 79.25), 1935.0, 312.0, None),
     _row("A100-SXM4-80GB", "NVIDIA", "8.0", 80.0, 81920, (79.14, 79.25), 2039.0, 312.0, None),
     _row("L4", "NVIDIA", "8.9", 24.0, 23034, (22.03, 22.03), 300.0, 121.0, 242.0),
@@ -86,9 +91,9 @@ CARDS: tuple[Card, ...] = (
     _row("H100-SXM5-80GB", "NVIDIA", "9.0", 80.0, 81559, (79.1, 79.25), 3350.0, 989.0, 1979.0),
     _row("H100-NVL-94GB", "NVIDIA", "9.0", 94.0, 95830, None, 3940.0, 835.0, None),
     _row("H200-SXM-141GB", "NVIDIA", "9.0", 141.0, 143771, (139.72, 139.81), 4800.0, 989.0, 1979.0),
-    _row("H200-NVL-141GB", "NVIDIA", "9.0", 141.0, None, None, 4800.0, 836.0, None),
+    _row("H200-NVL-141GB", "NVIDIA", "9.0", 141.0, 143771, None, 4800.0, 836.0, None),
     _row("H20-96GB", "NVIDIA", "9.0", 96.0, 97871, None, None, 148.0, None),
-    _row("GH200-96GB", "NVIDIA", "9.0", 96.0, 97871, None, 4000.0, 989.0, 1979.0),
+    _row("GH200-96GB", "NVIDIA", "9.0", 96.0, 97871, (94.5, 94.5), 4000.0, 989.0, 1979.0),
     _row("GH200-144GB-HBM3e", "NVIDIA", "9.0", 141.0, None, None, 4800.0, 989.0, 1979.0),
     _row("B200-SXM", "NVIDIA", "10.0", 180.0, 183359, (178.35, 178.36), 7700.0, 2250.0, 4500.0),
     _row("GB200", "NVIDIA", "10.0", 186.0, 189471, None, 8000.0, 2500.0, 5000.0),
@@ -103,7 +108,7 @@ CARDS: tuple[Card, ...] = (
     _row("RTX 5070 Ti", "NVIDIA", "12.0", 16.0, 16303, (15.47, 15.47), 896.0, 87.9, 175.8),
     _row("RTX 5080", "NVIDIA", "12.0", 16.0, 16303, (15.47, 15.47), 960.0, 112.6, 225.1),
     _row("RTX 5090", "NVIDIA", "12.0", 32.0, 32607, (31.36, 31.37), 1792.0, 209.5, None),
-    _row("RTX 6000 Ada", "NVIDIA", "8.9", 48.0, 49140, None, 960.0, 364.0, None),
+    _row("RTX 6000 Ada", "NVIDIA", "8.9", 48.0, 49140, (47.37, 47.37), 960.0, 364.0, None),
     _row("RTX PRO 6000 Blackwell Server", "NVIDIA", "12.0", 96.0, 97887, (94.96, 94.98), 1792.0, 467.8, 935.6),
     _row("RTX PRO 6000 Blackwell Max-Q", "NVIDIA", "12.0", 96.0, None, (94.97, 94.97), 1792.0, 438.9, None),
     _row("MI210", "AMD", "", 64.0, None, (63.98, 63.98), 1638.0, 181.0, None),

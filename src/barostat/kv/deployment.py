@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,7 @@ from barostat.core.version import EngineVersion
 from barostat.kv.architecture import Layer
 
 NEWEST_KNOWN = "0.33.0"
+_LOGS_REQUESTS_SINCE_BUILD = 91
 
 # How a state is cached: `none` keeps the running one; `align` one more per request, to copy from; `all` one for every block of tokens.
 StateMode = Literal["none", "align", "all"]
@@ -25,8 +27,9 @@ class Deployment:
     layers, on the last pipeline stage. `retained_tokens`: kept behind every window for a chain of drafting modules.
     `state_chunk_tokens`: what a state's block is a multiple of in mode `all`.
     `v2_runner`: the newer of the two model runners (kv/model_runner.py). `fp8_latent_packed`: sparse latents in fp8 carry their scales.
-    `flashinfer_sampler`: VLLM_USE_FLASHINFER_SAMPLER, None where it is not set. `text_only`: of a model of several modalities, text alone.
-    `videos`: a model that takes videos is not told to take none.
+    `flashinfer_sampler`, `estimates_graphs`: VLLM_USE_FLASHINFER_SAMPLER and VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS, None where not set.
+    `text_only`: of a model of several modalities, text alone.
+    `videos`: a model that takes videos is not told to take none. `expert_parallel`: each rank has whole experts rather than slices.
     """
 
     version: EngineVersion
@@ -56,8 +59,10 @@ class Deployment:
     fp8_latent_packed: bool = True
     v2_runner: bool = False
     flashinfer_sampler: bool | None = None
+    estimates_graphs: bool | None = None
     text_only: bool = False
     videos: bool = True
+    expert_parallel: bool = False
 
     @property
     def in_flight_tokens(self) -> int:
@@ -77,8 +82,9 @@ class Deployment:
 
     @property
     def logs_tokens_of_requests(self) -> bool:
-        """True where the logged KV cache size is concurrency times length (since 0.20.1, not its development builds)."""
-        early = self.version.release == (0, 20, 1) and "dev" in self.version.text
+        """True where the logged KV cache size is concurrency times length: since 0.20.1 (its 91st development build, not the 16th)."""
+        build = re.search(r"dev(\d+)", self.version.text)
+        early = self.version.release == (0, 20, 1) and build is not None and int(build[1]) < _LOGS_REQUESTS_SINCE_BUILD
         return self.generation == "V1" and self.version.at_least("0.20.1") and not early
 
     @property

@@ -19,6 +19,7 @@ from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.estimate import Estimate, within
+from barostat.kv.profiled.experts import allocates_anew, expert_buffers, keeps_buffers, quantized_rows
 from barostat.kv.profiled.fitted import FITTED, MemoryModel
 from barostat.kv.profiled.graphs import capture_sizes, charged_bytes, counts_graphs, recorded_graphs
 from barostat.kv.profiled.outside_torch import non_torch, with_delta_tuning
@@ -56,11 +57,13 @@ class Footprint:
 
 def footprint(
     model: Architecture, flags: Deployment, form: WeightFormat, capability: float, *, eager: bool, constants: MemoryModel = FITTED,
-    stated_weights_bytes: int | None = None, draft_bytes: tuple[int, int] = (0, 0), unified: bool = False, amd: bool = False,
+    stated_weights_bytes: int | None = None, draft_bytes: tuple[int, int] = (0, 0), unified: bool = False, switched: bool = True,
+    amd: bool = False,
 ) -> Footprint:  # fmt: skip
     """The parts for this model under these flags on a card of this compute capability (0: not known, or not NVIDIA).
 
-    `draft_bytes`: least and most of the drafter's weights, on the last stage. `unified`: the card's memory is the host's too. `amd`: AMD's.
+    `draft_bytes`: least and most of the drafter's weights, on the last stage. `unified`: the card's memory is the host's too. `switched`:
+    several such cards meet over a switch. `amd`: AMD's.
     """
     absorbs = flags.generation == "V0" and flags.version.before("0.8.0")
     stages = weight_bytes(model, form, flags.tp, flags.pp, dp=flags.dp, absorbs_latents=absorbs, text_only=flags.text_only)
@@ -78,13 +81,15 @@ def footprint(
             source = f"{weights.source}, and the drafter's {gib(sum(draft_bytes) / 2)}"
             weights = Estimate("weights", weights.value, weights.low - half, weights.high + half, source)
     last = len(per_stage) - 1
+    outside = non_torch(flags, capability, constants, unified=unified, switched=switched)
     by_stage = tuple(
-        activations(model, flags, constants, eager=eager, form=form, first=number == 0, last=number == last) for number in range(last + 1)
+        activations(model, flags, constants, eager=eager, form=form, capability=capability, first=number == 0, last=number == last)
+        for number in range(last + 1)
     )
     return Footprint(
         weights=weights,
         activations=max(by_stage, key=lambda estimate: estimate.value),
-        non_torch=with_delta_tuning(non_torch(flags, capability, constants, unified=unified), model, flags, capability, constants),
+        non_torch=with_delta_tuning(outside, model, flags, capability, constants),
         graphs=graphs(model, flags, eager, constants, capability, amd=amd),
         graphs_counted=counts_graphs(flags, amd=amd) and not eager,
         stage_weights=per_stage,
@@ -94,7 +99,7 @@ def footprint(
 
 def activations(
     model: Architecture, flags: Deployment, constants: MemoryModel, *, eager: bool = True, form: WeightFormat | None = None,
-    first: bool = True, last: bool = True,
+    capability: float = 0.0, first: bool = True, last: bool = True,
 ) -> Estimate:  # fmt: skip
     """Peak of the profiling run: the larger of the sampler's, the forward's and the compiler's, and the experts' workspace.
 
@@ -121,16 +126,15 @@ def activations(
         compiler = model.vocab_size / flags.tp * model.hidden_size * item_bytes(flags.dtype) + 2 * one_hidden
     forward = constants.forward_ffn * one_ffn + constants.forward_hidden * one_hidden
     forward += one_ffn * (form.input_bytes if form is not None else 0.0) / item_bytes(flags.dtype)
-    experts = 0.0
-    if config.has_experts:
-        chosen = max(1, config.integer("num_experts_per_tok", 1))
-        inner = config.integer("moe_intermediate_size", 0) or config.integer("intermediate_size", 0)
-        tokens = flags.max_num_batched_tokens * chosen * item_bytes(flags.dtype)
-        experts = constants.moe_copies * tokens * inner / flags.tp + 0.5 * tokens * model.hidden_size
-        forward = constants.forward_hidden * one_hidden
-    forward += max(_state_activations(model, flags, constants), _latent_prefill_bytes(model, flags, config))
-    if config.model_type == "gpt_oss":  # its kernels keep no workspace for the next step
-        forward, experts = forward + experts, 0.0
+    experts = expert_buffers(model, flags)
+    if experts:
+        forward = constants.forward_hidden * one_hidden + quantized_rows(model, flags, form)
+    widest = max(_state_activations(model, flags, constants), _latent_prefill_bytes(model, flags, config))
+    if allocates_anew(form, capability):
+        widest, experts = max(widest, experts), 0.0
+    elif not keeps_buffers(model, flags):
+        widest, experts = widest + experts, 0.0
+    forward += widest
     sampler = sampler if last else 0.0
     warm = max(sampler, forward) + experts
     sees = first and not flags.text_only
@@ -183,7 +187,7 @@ def _latent_prefill_bytes(model: Architecture, flags: Deployment, config: Config
     return rows * model.heads / flags.tp * wide * item_bytes(flags.dtype)
 
 
-# Tokens in one chunk of the scan over a state. Source: the chunked kernels of vLLM 0.32.0.
+# Tokens in one chunk of the scan over a state, where the model does not say. Source: the chunked kernels of vLLM 0.32.0.
 _SCAN_CHUNK = 64
 
 
@@ -194,7 +198,8 @@ def _state_activations(model: Architecture, flags: Deployment, constants: Memory
         return 0.0
     widest = max(caches, key=lambda cache: cache.state_values)
     channels = (widest.conv_channels * 4 / 3 + widest.groups * widest.group_channels) / flags.tp
-    chunk_states = widest.state_values / flags.tp * 4 / _SCAN_CHUNK
+    chunk = model.fields.integer("chunk_size", 0) or model.fields.integer("mamba_chunk_size", 0) or _SCAN_CHUNK
+    chunk_states = widest.state_values / flags.tp * 4 / chunk
     return flags.max_num_batched_tokens * (constants.state_copies * channels * item_bytes(flags.dtype) + chunk_states)
 
 

@@ -1,6 +1,6 @@
 """Which of vLLM's two model runners an engine on a GPU takes: the newer profiles its memory with less, and keeps one more batch in flight.
 
-Source: vLLM 0.20.0 to 0.33.0, VllmConfig.use_v2_model_runner.
+Source: vLLM 0.20.0 to 0.33.0, VllmConfig.use_v2_model_runner; issue 49224 for quantised weights, which came last.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ _NEVER_DRAFTING = ("suffix", "custom_class")
 _MORE_DRAFTING_SINCE = "0.32.0"
 
 
-def takes_v2(model: Architecture, version: EngineVersion, method: str) -> bool:
-    """Whether the engine takes the newer runner where nobody asks for either. `method`: of speculation, empty where there is none."""
+def takes_v2(model: Architecture, version: EngineVersion, method: str, *, quantized: bool = False) -> bool:
+    """Whether the engine takes the newer runner where nobody asks for either.
+
+    `method`: of speculation, empty where there is none. `quantized`: the weights are in another format than the model's dtype.
+    """
+    if quantized and version.before(_PLAIN_SINCE):
+        return False
     drafts = method in _DRAFTING or (version.at_least(_MORE_DRAFTING_SINCE) and method not in _NEVER_DRAFTING)
     if not drafts or version.at_least(_ALL_SINCE):
         return drafts

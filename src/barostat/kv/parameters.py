@@ -14,10 +14,10 @@ from barostat.kv.architecture import Architecture, Compressed, Cross, Full, Inde
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.searched_layers import searched_width
 
-Component = Literal["attention", "mlp", "experts", "shared experts", "router", "embedding", "head", "state", "tower", "norm"]
+Component = Literal["attention", "mlp", "experts", "shared experts", "router", "embedding", "head", "state", "tower", "norm", "compressor"]
 
 # MLPs with one projection in instead of two: their activation has no gate.
-_UNGATED_TYPES = frozenset(
+UNGATED_TYPES = frozenset(
     (
         "opt",
         "gpt2",
@@ -126,17 +126,19 @@ def _latent_attention(config: ConfigJson, model: Architecture) -> list[Weights]:
 
 
 def _compressed_attention(config: ConfigJson, model: Architecture, cache: Compressed) -> list[Weights]:
+    """The compressors, the indexer's among them, are in no format. Source: vLLM 0.25.0 to 0.31.0, DeepseekCompressor."""
     hidden, heads, dim = model.hidden_size, model.heads, cache.head_dim
     query_rank = config.integer("q_lora_rank", 1024) or hidden
     out_rank, groups = config.integer("o_lora_rank", 1024), config.integer("o_groups", 8) or 1
     per_head = query_rank * heads * dim + heads * dim * out_rank + out_rank * groups * hidden
     overlap = 2 if cache.ratio == 4 else 1
     compressors = 2 * overlap * dim * hidden if cache.ratio > 1 else 0
-    indexer = 0
+    low_rank = hidden * (query_rank + dim)
     if cache.ratio == 4:
         index_heads = config.integer("index_n_heads", 64)
-        indexer = query_rank * index_heads * cache.index_head_dim + hidden * index_heads + 4 * cache.index_head_dim * hidden
-    return [Weights("attention", per_head), Weights("attention", hidden * (query_rank + dim) + compressors + indexer, split=False)]
+        low_rank += query_rank * index_heads * cache.index_head_dim
+        compressors += hidden * index_heads + 4 * cache.index_head_dim * hidden
+    return [Weights("attention", per_head), Weights("attention", low_rank, split=False), Weights("compressor", compressors, split=False)]
 
 
 def _state(cache: State, hidden: int) -> Weights:
@@ -193,7 +195,7 @@ def _moe_layers(config: ConfigJson, layers: int) -> list[bool]:
 
 
 def _feeds(config: ConfigJson, model: Architecture) -> list[_Feed]:
-    ungated = config.model_type in _UNGATED_TYPES
+    ungated = config.model_type in UNGATED_TYPES
     projections = 2 if ungated else 3
     layers = range(len(model.layers))
     inner = config.integer("intermediate_size", 0) or (4 * model.hidden_size if ungated else 0)

@@ -29,7 +29,7 @@ _MODULE_NAMES: dict[str, tuple[str, ...]] = {
     "head": ("lm_head",),
     "tower": ("visual.blocks.3.attn.qkv", "vision_tower", "model.visual.blocks.3", "vision_model", "multi_modal_projector", "visual"),
 }
-_ALWAYS_PLAIN = frozenset(("embedding", "router", "norm"))
+_ALWAYS_PLAIN = frozenset(("embedding", "router", "norm", "compressor"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barostat.core.units import ceil_div
-from barostat.kv.architecture import Architecture, Chunked, Full, Latent, Window
+from barostat.kv.architecture import Architecture, Chunked, Compressed, Full, Latent, Window
 from barostat.kv.build_specs import stages
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.parameters import Weights, decoder_weights, embedding_weights, ties_embeddings
@@ -24,6 +24,8 @@ _VOCAB_PADDING = 64
 _MULTIMODAL_POSITIONS = 4
 # Published Gemma 3 models of several modalities stretch their global layers by this; configs in short form leave it out.
 _GEMMA3_STRETCH = 8.0
+# What is kept in float32 whatever the model's dtype is: DeepSeek V4's tables of angles and residual mixing.
+_WIDE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def weight_bytes(
                 parameters += weights.count
                 parts[weights.component] = parts.get(weights.component, 0.0) + _held(weights, tp, dp) * form.bytes_of(weights.component)
         parts["prepared"] = rotary_bytes(model, form.plain_bytes) + latent_copies(model, len(layers), form, tp, absorbs=absorbs_latents)
+        parts["prepared"] += _mixing_bytes(model) * len(layers)
         first, last = number == 0, number == len(ranges) - 1
         if first or (last and tied):
             parts["embedding"] = ceil_div(padded, tp) * form.bytes_of("embedding")
@@ -107,6 +110,8 @@ def rotary_bytes(model: Architecture, item_bytes: int) -> int:
     config = model.fields
     positions = config.integer("max_position_embeddings", 0) or model.max_position_tokens or (131072 if "Gemma3" in model.name else 0)
     caches = {cache for layer in model.layers for cache in layer}
+    if compressed := [cache for cache in caches if isinstance(cache, Compressed)]:  # one for windows, one for what is compressed
+        return len({cache.ratio > 1 for cache in compressed}) * positions * config.integer("qk_rope_head_dim", 64) * _WIDE_BYTES
     kinds = {(cache.key_dim, isinstance(cache, Full)) for cache in caches if isinstance(cache, Full | Window | Chunked)}
     if any(isinstance(cache, Latent) for cache in caches):
         kinds.add((config.integer("qk_rope_head_dim", 64), True))
@@ -118,6 +123,17 @@ def rotary_bytes(model: Architecture, item_bytes: int) -> int:
     rotated = 1.0 if "Gemma4" in model.name or model.uses_mla else min(1.0, _rotated_ratio(config))
     sizes = [dim * rotated * positions * (_stretch(model, config, positions) if full else 1.0) for dim, full in tables]
     return int(sum(sizes) * item_bytes)
+
+
+def _mixing_bytes(model: Architecture) -> int:
+    """Bytes on each GPU by which a layer of DeepSeek V4 mixes its residual streams, before attention and before the experts, in float32.
+
+    Source: vLLM 0.25.0 to 0.31.0, DeepseekV4DecoderLayer (hc_attn_fn, hc_ffn_fn).
+    """
+    if not any(isinstance(cache, Compressed) for layer in model.layers for cache in layer):
+        return 0
+    streams = model.fields.integer("hc_mult", 4)
+    return 2 * (2 + streams) * streams * streams * model.hidden_size * _WIDE_BYTES
 
 
 def _rotated_ratio(config: ConfigJson) -> float:

@@ -86,6 +86,14 @@ def test_the_format_of_weights(flag: str | None, name: str, bytes_each: float) -
     assert weight_format({}, {}, flag, "bfloat16", name).bytes_of("mlp") == pytest.approx(bytes_each)
 
 
+@pytest.mark.parametrize(("tp", "gib"), [(2, 74.08), (8, 19.79)])
+def test_what_deepseek_v4_keeps_unquantised_counts(tp: int, gib: float) -> None:
+    """Logs of 0.23.0 and 0.31.1: tables of angles and residual mixing in float32, compressors in bfloat16, on every rank."""
+    found = model("deepseek-ai/DeepSeek-V4-Flash")
+    form = weight_format(found.config, found.text, None, "bfloat16", found.name)
+    assert weight_bytes(found, form, tp, 1).largest / GIB == pytest.approx(gib, rel=0.006)
+
+
 def test_a_checkpoint_says_which_modules_stay_plain() -> None:
     config = {"quantization_config": {"quant_method": "fp8", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}}
     form = weight_format(config, config, None, "bfloat16")
@@ -153,6 +161,27 @@ def test_which_runner_the_engine_takes(name: str, version: str, method: str, new
     found = parse_version(version)
     assert found is not None
     assert takes_v2(model(name), found, method) is newer
+
+
+@pytest.mark.parametrize(
+    ("version", "requests"), [("0.20.0", False), ("0.20.1rc1.dev16", False), ("0.20.1rc1.dev91", True), ("0.20.1", True)]
+)
+def test_from_which_build_on_the_logged_tokens_are_those_of_requests(version: str, requests: bool) -> None:
+    assert flags(version).logs_tokens_of_requests is requests
+
+
+def test_states_are_scanned_in_chunks_of_the_models_own() -> None:
+    listed = find_model("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16")
+    assert listed is not None
+    longer, short = (read_architecture({**listed.config, "chunk_size": size}, listed.name) for size in (128, 64))
+    steps = flags("0.20.1", max_num_batched_tokens=32_768, max_num_seqs=128)
+    saved = activations(short, steps, FITTED).value - activations(longer, steps, FITTED).value
+    assert saved / GIB == pytest.approx(0.5, abs=0.1)
+
+
+def test_quantised_weights_came_to_the_newer_runner_last() -> None:
+    versions = [parse_version(text) for text in ("0.23.0", "0.25.0")]
+    assert [takes_v2(model("Qwen/Qwen3-8B"), version, "", quantized=True) for version in versions if version] == [False, True]
 
 
 def test_graphs_are_charged_since_0_20_and_not_at_all_when_eager() -> None:

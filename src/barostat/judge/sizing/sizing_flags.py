@@ -14,6 +14,7 @@ from barostat.judge.sizing.modalities import is_on, is_text_only, takes_videos
 from barostat.judge.sizing.old_engine_steps import old_step_tokens
 from barostat.judge.sizing.speculation import Speculation, speculation_of
 from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
+from barostat.judge.sizing.whole_items import step_with_items
 from barostat.kv.architecture import Architecture, Compressed, Indexer
 from barostat.kv.deployment import NEWEST_KNOWN, Deployment
 from barostat.kv.draft import NO_DRAFT, Draft
@@ -61,7 +62,7 @@ def deployment_of(
     if version.beyond(NEWEST_KNOWN):
         notes.append(f"vLLM {version} is newer than {NEWEST_KNOWN}, the newest this planner knows: planned as {NEWEST_KNOWN}")
     length, auto = _length(model, config, notes)
-    refused = _too_long(model, config, length, notes)
+    too_long = _too_long(model, config, length, notes)
     dtype = _dtype(model, config)
     kv_dtype = _kv_dtype(model, config, version, notes)
     seqs, budget = int(config.number("max_num_seqs") or USUAL_SEQS), int(config.number("max_num_batched_tokens") or USUAL_STEP_TOKENS)
@@ -71,6 +72,7 @@ def deployment_of(
         budget = budget if is_stated else old_step_tokens(model, config, length, version)
     elif not (_switch(config, "enable_chunked_prefill", True) or behaves("chunked-prefill-forced", version)):
         budget = budget if is_given(config, "max_num_batched_tokens") else max(budget, length)
+    budget, ended = (budget, ()) if is_cpu else step_with_items(model, config, version, budget)
     for name in ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"):
         found = config.get(name)
         if found is not None and not found.certain:
@@ -87,6 +89,8 @@ def deployment_of(
         caching = _switch(config, "enable_prefix_caching", True)
     else:
         notes.append(f"prefix caching is off by default for models with states in vLLM {version}; --enable-prefix-caching costs memory")
+    form = weight_format(model.config, model.text, _text(config, "quantization", "") or None, dtype)
+    newer = takes_v2(model, version, speculation.method, quantized=form.quantized_bytes != form.plain_bytes)
     flags = Deployment(
         version=version,
         max_model_len=length,
@@ -115,10 +119,10 @@ def deployment_of(
         fp8_latent_packed=not (10.0 <= capability < 11.0 and version.at_least(_PLAIN_FP8_LATENTS_SINCE)),
         text_only=is_text_only(config),
         videos=takes_videos(config),
-        flashinfer_sampler=(
-            _switch(config, "VLLM_USE_FLASHINFER_SAMPLER", False) if is_given(config, "VLLM_USE_FLASHINFER_SAMPLER") else None
-        ),
-        v2_runner=not is_cpu and _switch(config, "VLLM_USE_V2_MODEL_RUNNER", takes_v2(model, version, speculation.method)),
+        expert_parallel=_switch(config, "enable_expert_parallel", False),
+        flashinfer_sampler=_said(config, "VLLM_USE_FLASHINFER_SAMPLER"),
+        estimates_graphs=_said(config, "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"),
+        v2_runner=not is_cpu and _switch(config, "VLLM_USE_V2_MODEL_RUNNER", newer),
     )
     if flags.max_num_batched_tokens < flags.max_num_seqs:
         raise InputError(
@@ -130,7 +134,7 @@ def deployment_of(
         raise InputError(
             f"{utilization} is no share of the GPU's memory; a number above 0 and up to 1 is wanted", "--gpu-memory-utilization"
         )
-    return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False), speculation.draft, refused)
+    return Sized(flags, tuple(notes), auto, utilization, _switch(config, "enforce_eager", False), speculation.draft, (*too_long, *ended))
 
 
 _NOT_COUNTED = {
@@ -265,6 +269,11 @@ def _is_on(config: EngineConfig, name: str) -> bool:
 
 def _switch(config: EngineConfig, name: str, default: bool) -> bool:
     return is_on(config, name, default=default)
+
+
+def _said(config: EngineConfig, name: str) -> bool | None:
+    """A switch as it was given; None where it was not."""
+    return _switch(config, name, False) if is_given(config, name) else None
 
 
 def _text(config: EngineConfig, name: str, default: str) -> str:

@@ -16,7 +16,7 @@ class MemoryModel:
 
     `sampler_copies`: float32 copies of the logits alive at once; `sorting_copies`: where the sampler sorts them.
     `forward_ffn`, `forward_hidden`: copies of the feed-forward's and the hidden activations.
-    `moe_copies`: of the expert activations, kept beside the rest. `state_copies`: of a state layer's projections.
+    `state_copies`: of a state layer's projections.
     `tower_bytes`: a multimodal profile on top (`old_`: of V0).
     `context_bytes`: what a process takes of a card before it allocates anything.
     `host_growth_bytes`, `host_bytes`: where the host shares the memory, what it comes to take while the engine starts, and has before.
@@ -30,7 +30,6 @@ class MemoryModel:
     fixed_bytes: float = 0.05 * GIB
     forward_ffn: float = 3.0
     forward_hidden: float = 4.2
-    moe_copies: float = 3.0
     state_copies: float = 3.0
     tower_bytes: float = 0.2 * GIB
     old_tower_bytes: float = 2.5 * GIB

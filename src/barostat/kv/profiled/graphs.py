@@ -4,7 +4,8 @@
                  '- up to max_num_seqs x (1 + drafts) -'     and whole, for batches that only decode
 
 Since 0.20.0 the engine records the two largest graphs of each kind before it sizes the pool, and charges the first and as many times the
-second as there are others. Source: vLLM 0.32.0, VllmConfig._set_cudagraph_sizes, GPUModelRunner.profile_cudagraph_memory.
+second as there are others. VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS asks for that from 0.18.0 on, and does without it later. Source: vLLM
+0.18.0 to 0.32.0, VllmConfig._set_cudagraph_sizes, GPUModelRunner.profile_cudagraph_memory, Worker.determine_available_memory.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from barostat.kv.architecture import Architecture
 from barostat.kv.deployment import Deployment
 
 _COUNTED_SINCE = "0.20.0"
+_COUNTED_IF_ASKED_SINCE = "0.18.0"
 _COUNTED_ON_AMD_SINCE = "0.26.0"
 _V2_COUNTED_SINCE = "0.29.0"
 _LARGEST_CAPTURE, _LARGEST_CAPTURE_BLACKWELL = 512, 1024
@@ -29,9 +31,13 @@ _FLASHINFER_BYTES = 394 * MIB
 
 def counts_graphs(flags: Deployment, *, amd: bool = False) -> bool:
     """True where the budget is charged for graphs."""
+    if flags.estimates_graphs is False:
+        return False
     if flags.v2_runner:
         return flags.version.at_least(_V2_COUNTED_SINCE)
-    return flags.version.at_least(_COUNTED_ON_AMD_SINCE if amd else _COUNTED_SINCE)
+    if amd:
+        return flags.version.at_least(_COUNTED_ON_AMD_SINCE)
+    return flags.version.at_least(_COUNTED_IF_ASKED_SINCE if flags.estimates_graphs else _COUNTED_SINCE)
 
 
 def attends_with_flashinfer(model: Architecture, flags: Deployment, capability: float) -> bool:

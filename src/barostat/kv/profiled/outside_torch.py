@@ -15,10 +15,17 @@ from barostat.kv.profiled.fitted import MemoryModel
 _WORKSPACE_SINCE = "0.13.0"
 # One GPU alone logs 0.14 GiB of non-torch memory with 0.11.0, 0.13 with 0.17.0, and 0.25 with 0.19.0 and later.
 _MORE_CONTEXT_SINCE = "0.18.0"
+# Compute capability of the A100. Logs of V0 with four to sixteen of them say 0.9 to 2.15 GiB, with 3090 and 4090 on a bus 0.20 to 0.25.
+_LINKED_AMPERE = 8.0
 
 
-def non_torch(flags: Deployment, capability: float, constants: MemoryModel, *, unified: bool = False) -> Estimate:
-    """CUDA context, NCCL and all-reduce workspaces: little on one GPU, about 2 GiB on linked ones.
+def non_torch(
+    flags: Deployment, capability: float, constants: MemoryModel, *, unified: bool = False, switched: bool = True
+) -> Estimate:  # fmt: skip
+    """CUDA context, NCCL and all-reduce workspaces: little on one GPU, about 2 GiB on those that meet over a switch.
+
+    `switched`: they do, if they are of a kind that can; bridged pairs and cards on a bus multicast nothing (two H200 NVL with 0.23.0 have
+    1.9 GiB more than others).
 
     Where the host shares the memory, what its processes take while the engine starts is counted here too: the engine asks the host's
     free memory before and after. Source: vLLM 0.32.0, MemorySnapshot.measure.
@@ -26,8 +33,12 @@ def non_torch(flags: Deployment, capability: float, constants: MemoryModel, *, u
     if unified:
         return Estimate("non-torch", constants.host_growth_bytes, 0.2 * GIB, 6 * GIB, "context, and what the host's processes come to take")
     alone = flags.tp == 1 and flags.pp == 1
-    linked = flags.tp > 1 and 9.0 <= capability < 11.0
-    if linked and flags.generation == "V1" and flags.version.before(_WORKSPACE_SINCE):
+    linked = flags.tp > 1 and 9.0 <= capability < 11.0 and switched
+    if flags.generation == "V0" and flags.tp > 1:  # it measures from before its ranks meet
+        if linked or (capability == _LINKED_AMPERE and switched):
+            return Estimate("non-torch", constants.early_linked_bytes, 0.1 * GIB, 3.6 * GIB, "NCCL between linked GPUs")
+        return Estimate("non-torch", constants.unlinked_bytes, 0.05 * GIB, 1.2 * GIB, "NCCL between GPUs without a fast link")
+    if linked and flags.version.before(_WORKSPACE_SINCE):
         return Estimate(
             "non-torch", constants.early_linked_bytes, 0.1 * GIB, 2.2 * GIB, "NCCL between linked GPUs, and what its links multicast by"
         )

@@ -21,15 +21,17 @@ _TOWER_WORDS = {
     "Qwen2VL": 670_000_000, "Qwen2_5_VL": 670_000_000, "Gemma3ForConditional": 420_000_000, "KimiVL": 430_000_000,
     "Mistral3": 430_000_000, "Pixtral": 430_000_000, "Mllama": 860_000_000,
 }  # fmt: skip
+# Towers that rotate queries and keys in float32, step by step. Source: vLLM 0.12.0, DotsVisionAttention, apply_rotary_pos_emb_vision.
+_DOTS = ("dotsocr", "dots_vit")
 # Towers whose MLP has a gate, and those whose patches are merged by four into one token.
-_GATED = ("gemma4_vision", "qwen2_5_vl", "pixtral")
-_MERGING = ("qwen2_vl", "qwen2vl", "qwen2_5_vl", "qwen3")
+_GATED = ("gemma4_vision", "qwen2_5_vl", "pixtral", *_DOTS)
+_MERGING = ("qwen2_vl", "qwen2vl", "qwen2_5_vl", "qwen3", *_DOTS)
 # Architectures whose tower is transformers' own: every rank holds all of it.
 _WHOLE_ON_EACH_RANK = ("Gemma4", "Gemma3n")
 
 # The most tokens that an image of these families comes to with their published processors: 12,845,056 pixels of 28 x 28, or 16,777,216 of
-# 32 x 32. Start-up logs say so, too.
-_IMAGE_TOKENS = 16_384
+# 32 x 32; of dots.ocr 11,289,600 of 28 x 28. Start-up logs say so, too.
+_IMAGE_TOKENS, _IMAGE_TOKENS_DOTS = 16_384, 14_400
 # Of these families a video is profiled: up to 14 frames, two of which are as large as an image, as many as the model's length has room for.
 # Logs of 0.8.5 say 98,304 tokens at a length of 128,000, where an image's are set aside first, those of 0.10.2 and 0.23.0 do not.
 _VIDEO_KINDS = ("qwen2_vl", "qwen2vl", "qwen2_5_vl")
@@ -123,8 +125,9 @@ def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None
     """The profiling run of a tower that merges patches; None for other towers, and before there was one of this kind.
 
     Alive at the widest place are a layer's input, the sum behind attention, its norm, and the MLP in and out of its activation (of towers
-    with a gate, whose norm adds, what attention gave as well); or in attention queries and keys apart and rotated, values, and the output.
-    Beside them pixels, and positions where they are learnt.
+    with a gate, whose norm adds, what attention gave as well); or in attention queries and keys apart and rotated, values, and the output
+    (rotated in float32: all three twice, and both queries and keys once as they were and four times twice as wide). Beside them pixels, and
+    positions where they are learnt.
     """
     if flags.generation == "V0":
         return None
@@ -132,14 +135,16 @@ def tower_profile(model: Architecture, flags: Deployment) -> TowerProfile | None
         hidden, inner, layers = _widths(config)
         if not _merges(config, model) or not hidden or not layers:
             continue
-        images = max(1, min(flags.max_num_batched_tokens // _IMAGE_TOKENS, flags.max_num_seqs), _video_images(config, model, flags))
-        patches = 4 * images * _IMAGE_TOKENS
+        wide = _kind(config, model).startswith(_DOTS)
+        tokens = _IMAGE_TOKENS_DOTS if wide else _IMAGE_TOKENS
+        images = max(1, min(flags.max_num_batched_tokens // tokens, flags.max_num_seqs), _video_images(config, model, flags))
+        patches = 4 * images * tokens
         copies = 3 if _kind(config, model).startswith(_GATED) else 2
         mlp = (copies + 1) * hidden + copies * inner / flags.tp
-        attention = 2 * hidden + 8 * hidden / flags.tp
-        pixels = 6 * config.integer("patch_size", 14) ** 2
+        attention = 2 * hidden + (24 if wide else 8) * hidden / flags.tp
+        pixels = 3 * config.integer("temporal_patch_size", 2) * config.integer("patch_size", 14) ** 2
         positions = hidden if config.has("num_position_embeddings") else 0
         size = item_bytes(flags.dtype)
-        kept = images * _IMAGE_TOKENS * model.hidden_size * _mergers(config) * size
+        kept = images * tokens * model.hidden_size * _mergers(config) * size
         return TowerProfile(patches, patches * (max(mlp, attention) + pixels + positions) * size, float(kept))
     return None

@@ -72,3 +72,16 @@ def test_where_attention_is_flashinfers(name: str, kv: str, capability: float, f
 def test_graphs_are_charged_on_amd_since_0_26() -> None:
     assert [counts_graphs(flags(version, 16), amd=True) for version in ("0.25.1", "0.26.0")] == [False, True]
     assert counts_graphs(flags("0.20.0", 16))
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "counted"),
+    [
+        ("0.17.1", True, False), ("0.18.0", True, True), ("0.19.0", None, False), ("0.20.0", None, True), ("0.20.0", False, False),
+        ("0.32.0", False, False),
+    ],
+)  # fmt: skip
+def test_a_variable_asks_for_the_charge_before_it_was_the_rule_and_does_without_it_after(
+    version: str, asked: bool | None, counted: bool
+) -> None:
+    assert counts_graphs(flags(version, 16, estimates_graphs=asked)) is counted
