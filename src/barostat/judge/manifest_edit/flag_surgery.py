@@ -3,6 +3,7 @@
     where it lives                                        what is changed
     args, command (a list, or words in one element)       that word
     a text that a shell runs                              that word of the text
+    a script out of a ConfigMap                           an argument is added, where the script hands on its arguments
     a variable (VLLM_...)                                 its entry in env; its assignment in the shell text where that is stronger
     the YAML behind --config, from a ConfigMap            its line there; with `template_only` an argument, which is stronger
     nowhere                                               an argument is added
@@ -26,7 +27,7 @@ from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
 from barostat.engines.vllm.command_line.words import parse
 from barostat.engines.vllm.command_line.write_flag import changed_elements, open_words, with_variable
-from barostat.platform.mounted import config_map_of
+from barostat.platform.mounted import config_map_of, script_command, script_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
 from barostat.platform.pod_environment import with_references
 from barostat.platform.pods import engine_container
@@ -86,7 +87,8 @@ def set_flag(
         return _variable(template, container.name, name, value)
     item = _container(template, container.name)
     args = _words(item)
-    line = parse(args, container.env)
+    script = script_command(template, container.name, config_maps or {})
+    line = parse(script or args, container.env)
     wanted = canonical_name(name)
     given = line.settings.get(wanted)
     if given is None and (path := line.text("config")) is not None:
@@ -103,7 +105,19 @@ def set_flag(
     except InputError as error:
         return NotChanged(str(error))
     change = ConfigChange("argument", option_of(wanted), given.text if given is not None else None, _text(value))
-    return _with_words(template, container.name, changed, change)
+    made = _with_words(template, container.name, changed, change)
+    if not _is_heard(made.template, container.name, wanted, value, config_maps or {}):
+        held = script_of(template, container.name)
+        where = f"{held.key} of ConfigMap {held.config_map}" if held is not None else "its script"
+        return NotChanged(f"{where} decides on {option_of(wanted)}, whatever the arguments say: the change belongs there")
+    return made
+
+
+def _is_heard(template: Object, container: str, name: str, value: ConfigScalar | None, config_maps: Mapping[str, Object]) -> bool:
+    """True unless the engine is started by a script that was read, and which does not hand on what the template says now."""
+    script = script_command(template, container, config_maps)
+    found = parse(script).settings.get(name) if script is not None else None
+    return script is None or ((found is None) is (value is None) and (value is None or found is None or _same(name, found.text, value)))
 
 
 def _with_words(template: Object, container: str, changed: Sequence[tuple[int, str]], change: ConfigChange) -> Surgery:

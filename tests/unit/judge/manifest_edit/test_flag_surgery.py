@@ -298,3 +298,26 @@ def test_what_reads_as_the_same_is_not_changed(args: list[str], value: Any, alre
     found = set_flag(template(args=["m", *args]), args[0].partition("=")[0], value)
     assert isinstance(found, NotChanged)
     assert found.why == already
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ('exec vllm serve m --max-num-seqs 64 "$@"', True),
+        ('exec vllm serve m --max-num-seqs "${SEQS:-64}" $@ 2>&1', True),
+        ("exec vllm serve m --max-num-seqs 64", False),
+        ('exec vllm serve m "$@" --max-num-seqs 64', False),
+        ('set -- other\nexec vllm serve m --max-num-seqs 64 "$@"', False),
+    ],
+)
+def test_an_argument_is_added_to_a_script_that_hands_it_on_and_to_no_other(text: str, heard: bool) -> None:
+    maps = {"vllm-config": {"metadata": {"name": "vllm-config"}, "data": {"start.sh": f"#!/bin/sh\n{text}\n"}}}
+    given = template(command=["/etc/vllm/start.sh"], path="/etc/vllm")
+    found = set_flag(given, "--max-num-seqs", 16, config_maps=maps, template_only=True)
+    assert isinstance(found, Surgery) is heard
+    if isinstance(found, Surgery):
+        assert str(found.change) == "--max-num-seqs: 64 -> 16"
+        assert found.template["spec"]["containers"][1]["command"] == ["/etc/vllm/start.sh", "--max-num-seqs", "16"]
+    else:
+        assert found.why.startswith("start.sh of ConfigMap vllm-config decides on --max-num-seqs, whatever the arguments say")
+    assert isinstance(set_flag(given, "--max-num-seqs", None, config_maps=maps, template_only=True), NotChanged)
