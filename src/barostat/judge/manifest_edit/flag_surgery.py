@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
-from barostat.engines.vllm.command_line.words import parse
+from barostat.engines.vllm.command_line.words import Setting, parse
 from barostat.engines.vllm.command_line.write_flag import changed_elements, open_words, with_variable
 from barostat.platform.mounted import config_map_of, script_command, script_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
@@ -104,13 +105,20 @@ def set_flag(
         changed = changed_elements(args, wanted, value)
     except InputError as error:
         return NotChanged(str(error))
-    change = ConfigChange("argument", option_of(wanted), given.text if given is not None else None, _text(value))
+    former = None if given is None else _written(given)
+    change = ConfigChange("argument", option_of(wanted), former, _text(value))
     made = _with_words(template, container.name, changed, change)
     if not _is_heard(made.template, container.name, wanted, value, config_maps or {}):
         held = script_of(template, container.name)
         where = f"{held.key} of ConfigMap {held.config_map}" if held is not None else "its script"
         return NotChanged(f"{where} decides on {option_of(wanted)}, whatever the arguments say: the change belongs there")
     return made
+
+
+def _written(given: Setting) -> str | None:
+    """Its value; where nothing tells that, as it is written: `$(SEQS)`."""
+    refers = any(word.missing for word in given.words)
+    return given.spelled.removeprefix(given.words[0].text.partition("=")[0])[1:] if given.text is None and refers else given.text
 
 
 def _is_heard(template: Object, container: str, name: str, value: ConfigScalar | None, config_maps: Mapping[str, Object]) -> bool:
@@ -190,8 +198,11 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
 
 
 def is_former_whole(change: ConfigChange) -> bool:
-    """False where what a variable was before cannot be written again from the change: it came from elsewhere, or is shown in part."""
+    """False where what it was before cannot be written again from the change: it came from elsewhere, is shown in part, or was a word that
+    a shell fills in (`$SEQS`; what the kubelet does, `$(SEQS)`, is one value wherever it stands)."""
     former = change.former
+    if change.kind == "argument" and former is not None:
+        return re.search(r"\$(?!\()", former) is None
     if change.kind != "environment" or former is None:
         return True
     cut = former.endswith("...") and len(former) == SHOWN_CHARS
@@ -292,8 +303,8 @@ def _diff(old: Sequence[str], new: Sequence[str], title: str) -> list[str]:
     """The lines that differ, with one of context. A word of several lines is shown line by line."""
     before = [line for word in old for line in word.split("\n")]
     after = [line for word in new for line in word.split("\n")]
-    told = [line for line in difflib.unified_diff(before, after, lineterm="", n=1) if not line.startswith(("---", "+++", "@@"))]
-    return [title, *told]
+    told = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]  # behind the two lines that name files
+    return [title, *(line for line in told if not line.startswith("@@"))]
 
 
 def _same(name: str, written: str | None, value: ConfigScalar) -> bool:
