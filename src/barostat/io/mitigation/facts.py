@@ -66,7 +66,7 @@ async def see(
         await watcher.window()
         recording = (await watcher.recording()).recording
     except OutsideError as error:
-        raise await _with_rights(error, cluster, pace, namespace) from error
+        raise await with_rights(error, cluster, pace, namespace) from error
     finally:
         await watcher.rest()
         if listening is not None:
@@ -133,10 +133,14 @@ async def _lacking(cluster: Cluster, pace: ActTiming, namespace: str) -> tuple[s
     return tuple(_right(*right, namespace) for right, allowed in zip(NEEDED, answers, strict=True) if not allowed)
 
 
-async def _with_rights(error: OutsideError, cluster: Cluster, pace: ActTiming, namespace: str) -> OutsideError:
+async def with_rights(error: OutsideError, cluster: Cluster, pace: ActTiming, namespace: str) -> OutsideError:
     """The error; where rights are missing, with all that are: who gives the one that it names meets the next."""
     lacking = None if error.retryable else await _lacking(cluster, pace, namespace)
-    return OutsideError(f"{error}; rights that are missing: {', '.join(lacking)}", retryable=False) if lacking else error
+    return (
+        OutsideError(f"{error}; rights that a remedy needs and that are missing: {', '.join(lacking)}", retryable=False)
+        if lacking
+        else error
+    )
 
 
 async def _rights_to_pause(cluster: Cluster, pace: ActTiming, seen: TargetSnapshot) -> None:

@@ -18,6 +18,7 @@ from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.recording.live import Options
 from barostat.io.kubernetes.recording.target import require_namespace
+from barostat.io.mitigation.campaign import Campaign
 from barostat.io.mitigation.facts import see
 from barostat.io.mitigation.target_reader import ActTiming
 from barostat.judge.mitigation.facts import changes_last_hour
@@ -102,14 +103,18 @@ def test_whoever_may_not_even_look_is_told_every_right_at_once() -> None:
             if "selfsubjectaccessreviews" in target:
                 asked = body["spec"]["resourceAttributes"]
                 return 201, {**body, "status": {"allowed": asked["verb"] == "get"}}
-            if target.partition("?")[0].endswith("/pods"):
-                return failure(403, "pods is forbidden", "Forbidden")
+            if target.partition("?")[0].endswith(("/pods", "/vllm-limits")):
+                return failure(403, "it is forbidden", "Forbidden")
             return super().answer(method, target, body)
 
     async def go(found: Scene) -> None:
         cluster = by(Cluster(ACCESS), Strict(found.kube))
-        with pytest.raises(OutsideError, match=r"cannot list pods in x.*rights that are missing: patch deployments.apps in x, .*list pods"):
+        all_of_them = "rights that a remedy needs and that are missing: patch deployments.apps in x, .*list pods"
+        with pytest.raises(OutsideError, match=f"cannot list pods in x.*{all_of_them}"):
             await see(cluster, NAMESPACE, HOME, Options(for_s=10.0), SteadyClock(), found.told.append, ActTiming())
+        campaign = Campaign(cluster, NAMESPACE, HOME, Options(), SteadyClock(), found.told.append)
+        with pytest.raises(OutsideError, match=f"cannot get configmaps in x.*{all_of_them}"):
+            await campaign.held_limits()
 
     on_a_little_kubernetes(go)
 
