@@ -18,6 +18,8 @@ EXCHANGE, SOCKETS = "ranks_exchange_over", "TCP sockets"
 _EVERY_KERNEL = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
 _OWN_KERNELS = re.compile(r"xformers|torch.?sdpa|flex.?attention|triton", re.IGNORECASE)
 _SLOW_FORMATS = ("bitsandbytes", "gguf")
+_USUAL_CARDS = 8.0
+"""Of a node whose cards nobody counted."""
 _KERNELS_FACTOR = 10.0
 """Kernels that are started one by one, or not made for the card, cost this many times at most: longer steps have another reason."""
 
@@ -39,9 +41,11 @@ def slow_settings(config: EngineConfig, cards: float | None) -> tuple[SlowSettin
 def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:
     """The first that tells what tensor parallel ranks exchange over."""
     ranks, over, peers = config.number("tensor_parallel_size") or 1.0, config.get(EXCHANGE), config.get("NCCL_P2P_DISABLE")
-    if cards and ranks > cards:
-        told = f"{ranks:.0f} tensor parallel ranks on {cards:.0f} cards here: every layer waits for the link between nodes"
-        inside = f"--tensor-parallel-size {cards:.0f} --pipeline-parallel-size {math.ceil(ranks / cards)}"
+    here = cards or _USUAL_CARDS
+    if ranks > here:
+        on = f"on {here:.0f} cards here" if cards else f"where a usual node has {here:.0f} cards"
+        inside = f"--tensor-parallel-size {here:.0f} --pipeline-parallel-size {math.ceil(ranks / here)}"
+        told = f"{ranks:.0f} tensor parallel ranks {on}: every layer waits for the link between nodes"
         yield SlowSetting(told, f"with {inside}: layers divided inside a node, stages between nodes")
     elif over is not None and (over.value != SOCKETS or _alone(config)):
         inside = "with tensor parallelism inside a node, stages between nodes, and RDMA for what is left"

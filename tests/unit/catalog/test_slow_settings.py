@@ -72,6 +72,8 @@ def test_ranks_beyond_the_cards_are_on_other_nodes_and_stages_belong_between_the
     assert "16 tensor parallel ranks on 8 cards here" in found[0].told
     assert "--tensor-parallel-size 8 --pipeline-parallel-size 2" in found[0].instead
     assert told(config(tensor_parallel_size=8, pipeline_parallel_size=2), 8.0) == []
+    assert "16 tensor parallel ranks where a usual node has 8 cards" in told(config(tensor_parallel_size=16))[0]
+    assert told(config(tensor_parallel_size=8)) == []
 
 
 def test_sockets_between_stages_or_replicas_are_no_layers_link() -> None:
