@@ -40,6 +40,7 @@ class LittleKubernetes:
         container["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
         template = {"metadata": {"labels": {"app": HOME}}, "spec": {"containers": [container]}}
         spec = {"replicas": replicas, "selector": {"matchLabels": {"app": HOME}}, "template": template}
+        self.add("namespaces", {"metadata": {"name": NAMESPACE}})
         self.add("deployments", {"metadata": {"name": HOME}, "spec": spec})
         self.add("services", {"metadata": {"name": HOME}, "spec": {"selector": {"app": HOME}}})
 

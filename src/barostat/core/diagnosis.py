@@ -39,7 +39,7 @@ VARIANTS: dict[CauseName, tuple[str, ...]] = {
     "gpu-oom": ("startup", "graph-capture", "serving"),
     "host-oom": ("cgroup", "node-eviction"),
     "kv-pool-too-small": ("length", "no-blocks", "states"),
-    "bad-config": ("argument", "model", "shm", "probe", "pod"),
+    "bad-config": ("argument", "model", "shm", "probe", "pod", "slow"),
     "hung-engine": ("no-tokens", "collective"),
 }
 

@@ -1,14 +1,19 @@
-"""Which ConfigMap a file in a container comes from.
+"""Which ConfigMap a file in a container comes from, and the script that a container starts where it is such a file.
 
-Source: core/v1 VolumeMount (mountPath, subPath), ConfigMapVolumeSource (items), ProjectedVolumeSource; Kubernetes 1.27 to 1.34.
+Source: core/v1 Container (command, args), VolumeMount (mountPath, subPath), ConfigMapVolumeSource (items), ProjectedVolumeSource;
+Kubernetes 1.27 to 1.34.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from barostat.platform.objects import Object, mapping, objects, text
+from barostat.platform.objects import Object, mapping, objects, sequence, text
+
+_BEFORE = ("sh", "bash", "dash", "ash", "env", "tini", "dumb-init", "exec")
+"""Programs that run the file behind them and their options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +27,11 @@ class Mounted:
 def config_map_of(pod: Object, container: str, path: str) -> Mounted | None:
     """The ConfigMap and the key that the file is, or None where it comes from elsewhere. `pod`: a pod, or a pod template."""
     file = PurePosixPath(path)
-    item = next((entry for entry in objects(pod, "spec", "containers") if text(entry, "name") == container), {})
-    mounts = [entry for entry in objects(item, "volumeMounts") if _covers(PurePosixPath(text(entry, "mountPath") or "/-"), file)]
+    mounts = [
+        entry
+        for entry in objects(_container(pod, container), "volumeMounts")
+        if _covers(PurePosixPath(text(entry, "mountPath") or "/-"), file)
+    ]
     if not mounts or ".." in file.parts:
         return None
     mount = max(mounts, key=lambda entry: len(PurePosixPath(text(entry, "mountPath")).parts))  # the deepest one hides the others
@@ -42,3 +50,49 @@ def config_map_of(pod: Object, container: str, path: str) -> Mounted | None:
 
 def _covers(mount: PurePosixPath, file: PurePosixPath) -> bool:
     return file == mount or mount in file.parents
+
+
+def script_of(pod: Object, container: str) -> Mounted | None:
+    """The key of a ConfigMap that the container runs; None where it starts anything else. `pod`: a pod, or a pod template."""
+    words = _words(_container(pod, container))
+    place = _place(words)
+    return None if place is None else config_map_of(pod, container, words[place])
+
+
+def script_command(pod: Object, container: str, config_maps: Mapping[str, Object]) -> list[str] | None:
+    """The script with its arguments as `sh -c TEXT FILE ARGUMENTS`; None where none is run that is among `config_maps` (by name)."""
+    held = script_of(pod, container)
+    script = None if held is None else mapping(config_maps.get(held.config_map, {}), "data").get(held.key)
+    words = _words(_container(pod, container))
+    place = _place(words)
+    return ["sh", "-c", script, *words[place:]] if isinstance(script, str) and place is not None else None
+
+
+def with_script(pod: Object, container: str, config_maps: Mapping[str, Object]) -> Object:
+    """The pod with the script's own text in the place of its file, for reading; as it is where there is none."""
+    written = script_command(pod, container, config_maps)
+    if written is None:
+        return pod
+    listed = [
+        {**item, "command": written, "args": []} if text(item, "name") == container else item for item in objects(pod, "spec", "containers")
+    ]
+    return {**pod, "spec": {**mapping(pod, "spec"), "containers": listed}}
+
+
+def _container(pod: Object, name: str) -> Object:
+    return next((item for item in objects(pod, "spec", "containers") if text(item, "name") == name), {})
+
+
+def _words(container: Object) -> list[str]:
+    return [word for key in ("command", "args") for word in sequence(container, key) if isinstance(word, str)]
+
+
+def _place(words: list[str]) -> int | None:
+    """Index of the file that is run; None for a text (`-c`), and for a program that is found by its name."""
+    for place, word in enumerate(words):
+        if word.startswith("-"):
+            if "c" in word.partition("=")[0].lstrip("-")[:3]:
+                return None
+        elif PurePosixPath(word).name not in _BEFORE:
+            return place if word.startswith("/") else None
+    return None

@@ -24,6 +24,14 @@ def with_references(pod: Object, config_maps: Mapping[str, Object]) -> Object:
     return {**pod, "spec": {**spec, "containers": [{**item, "env": _filled(item, config_maps)} for item in containers]}}
 
 
+def referred_config_maps(pod: Object, container: str) -> tuple[str, ...]:
+    """The names of those that the container's variables are from."""
+    item = next((found for found in objects(pod, "spec", "containers") if text(found, "name") == container), {})
+    named = [text(source, "configMapRef", "name") for source in objects(item, "envFrom")]
+    named += [text(entry, "valueFrom", "configMapKeyRef", "name") for entry in objects(item, "env")]
+    return tuple(dict.fromkeys(filter(None, named)))
+
+
 def _filled(container: Object, config_maps: Mapping[str, Object]) -> list[Any]:
     own = [_literal(entry, config_maps) for entry in objects(container, "env")]
     named = {text(entry, "name") for entry in own}

@@ -7,7 +7,8 @@ Impact: streams crawl. Nothing else need look wrong: no queue, no full pool.
 
 Evidence: generated tokens per second over running requests, prompt throughput near zero, for most of the window.
 
-Not evidence: of KV pressure. Of what makes it slow: a throttled or shared card, weights offloaded to the host, eager mode, a CPU that
+Not evidence: a long prompt beside them, which is counted when it is over: a request runs then that gets no token from any step. Of KV
+pressure. Of what makes it slow: a throttled or shared card, weights offloaded to the host, eager mode, a CPU that
 cannot keep up.
 
 Mitigation: look at the card (clocks, other processes), at weight offloading (--cpu-offload-gb) and --enforce-eager; then at the host.
@@ -39,6 +40,9 @@ def judge(window: Window) -> Verdict:
     prompts = window.fresh("prompt_tokens_per_s")
     if prompts is not None and prompts.mean >= PREFILL_TOKENS_PER_S:
         return Absent(f"decoding is slow beside {prompts.mean:.0f} prompt tokens/s of prefill", evidence)
+    batch = window.fresh("batch_size_mean")
+    if batch is not None and running.mean - batch.mean >= 1 and (prompts is None or prompts.high <= 0):
+        return Absent("decoding is slow beside a prompt that is not counted before it is over", evidence)
     confidence = 0.6 if len(generated.points) == 1 else 0.85
     return Present(f"each running request gets {each:.1f} tokens/s, and no prefill explains it", evidence, confidence)
 

@@ -8,10 +8,12 @@ and look like too many prompts or too few slots.
 
 Evidence: seconds of steps a second that the step model expects for the measured prompt and generated tokens, running requests and cache,
 against the one second that passed; held over readings. What explains it, where that was seen: layers divided between nodes or over PCIe,
-eager mode, a throttled or shared card, a core or a container short of CPU, weights in the host's memory, synchronous debugging.
+eager mode, a throttled or shared card, a core or a container short of CPU, weights in the host's memory, synchronous debugging, an
+attention backend or a format of weights without kernels for the card.
 
-Not evidence: an engine that idles between requests. A step model of a kind of card or model that was never measured: how far it may be
-off is told, and counts. Utilisation: a card that waits in a collective looks busy.
+Not evidence: an engine that idles between requests, or whose last one was given up (gauges keep their value). A long prompt, which is
+counted when it is over: readings without a token before it are its time. A step model of a kind of card, model or engine that was never
+measured: how far it may be off is told, and counts. Utilisation: a card that waits in a collective looks busy.
 
 Mitigation: what explains it first. Between nodes: tensor parallelism inside a node and pipeline stages between them; a fast network with
 GPUDirect where that cannot be. Take off --enforce-eager and debugging variables; give the core its CPUs; move off a throttled card.
@@ -22,11 +24,14 @@ Source: docs/decisions/step-time.md for the model and its error; vLLM's guide to
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from barostat.catalog.slow_settings import slow_settings
+from barostat.core.signal import Signal
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
 from barostat.core.window import Window
-from barostat.symptoms._holding import holding, recent_mean, together
+from barostat.symptoms._holding import ENOUGH_READINGS, holding, recent_mean, together
 
 LEAST_FACTOR = 3.0
 """So many times as long as expected at least, however sure the model is: settings it does not know cost some."""
@@ -34,13 +39,15 @@ DEVIATIONS = 4.0
 BUSY_SHARE = 0.9
 """Share of the readings in which a request must run: only then every second is an engine's step."""
 CORE_FULL_CORES = 0.95
+SLACK_RATIO = 0.7
+"""A card that is used less waits for its host."""
 THROTTLED_RATIO = 0.25
 SHARED_BYTES = 2 * 2**30
 
 
 def judge(window: Window) -> Verdict:
     """Present if the engine always runs and needs several times what the model expects."""
-    expected, error, running = window["expected_work_ratio"], window["expected_work_error_ratio"], window["running_requests"]
+    expected, error, running = _at_work(window["expected_work_ratio"]), window["expected_work_error_ratio"], window["running_requests"]
     generated = window["generation_tokens_per_s"]
     needed = recent_mean(expected)
     evidence: tuple[Evidence, ...] = (
@@ -50,37 +57,58 @@ def judge(window: Window) -> Verdict:
     )
     if needed <= 0:
         return Absent("no token is computed: nothing to hold against the card", evidence)
+    if len(expected.points) < min(ENOUGH_READINGS, len(window["expected_work_ratio"].points)):
+        return Absent("tokens came in too few readings to hold them against the card", evidence)
     busy = holding(together(running), lambda runs: runs >= 1)
     if busy.share < BUSY_SHARE:
         return Absent(f"the engine idles between requests ({busy.share:.0%} of readings have one running)", evidence)
     least = max(LEAST_FACTOR, 1 + DEVIATIONS * error.last)
     slow = holding(together(expected), lambda seconds: seconds * least < 1)
-    if not slow.holds:
+    if not slow.holds or needed * least >= 1:
         return Absent(f"the card needs {needed:.0%} of the time for this load, as the step model has it: no {least:.1f}th part", evidence)
-    reasons = list(_explanations(window))
-    why = f"; {'; '.join(reasons)}" if reasons else "; nothing that was seen explains it"
+    seen = list(_explanations(window))
+    why = f"; {'; '.join(seen)}" if seen else "; nothing that was seen explains it"
     because = f"steps take {1 / needed:.0f} times as long as this card should need for them{why}"
-    return Present(because, evidence, min(slow.confidence, busy.confidence) * (0.95 if reasons else 0.85))
+    return Present(because, evidence, min(slow.confidence, busy.confidence) * (0.95 if seen else 0.85))
+
+
+def _at_work(expected: Signal) -> Signal:
+    """Up to the last reading with a token: what comes after it is a prompt that is not counted yet, or nothing at all."""
+    last = next((place for place in range(len(expected.points), 0, -1) if expected.points[place - 1].value > 0), 1)
+    return replace(expected, points=expected.points[:last])
+
+
+def times_too_slow(window: Window) -> float:
+    """How many times as long as expected steps take; 1 where that is not known."""
+    expected = window.fresh("expected_work_ratio")
+    needed = 0.0 if expected is None else recent_mean(_at_work(expected))
+    return 1 / needed if needed > 0 else 1.0
+
+
+def host_is_short(window: Window) -> str:
+    """What was seen of a step loop that gets too little CPU; empty for nothing.
+
+    A core's process that computes all the time waits for its card as well: only beside a card with slack it is what takes the time.
+    """
+    if (throttled := window.fresh("cpu_throttled_ratio")) is not None and throttled.last >= THROTTLED_RATIO:
+        return f"the container is throttled by its CPU limit in {throttled.last:.0%} of the periods"
+    core, card = window.fresh("engine_core_cpu_cores"), window.fresh("gpu_utilization_ratio")
+    if core is not None and core.last >= CORE_FULL_CORES and card is not None and recent_mean(card) <= SLACK_RATIO:
+        return f"the engine core's process uses {core.last:.1f} cores and the card {recent_mean(card):.0%}: the step loop is short of CPU"
+    return ""
 
 
 def _explanations(window: Window) -> Iterator[str]:
-    """What was seen that makes steps slow, the heaviest first."""
-    ranks, cards = window.config.number("tensor_parallel_size"), window.fresh("gpu_count")
-    if ranks and cards is not None and cards.last and ranks > cards.last:
-        yield f"{ranks:.0f} tensor parallel ranks on {cards.last:.0f} cards here: every layer waits for the link between nodes"
-    if (offloaded := window.config.number("cpu_offload_gb")) is not None and offloaded > 0:
-        yield f"{offloaded:.0f} GiB of weights come from the host's memory in every step"
+    """What was seen that makes steps slow."""
+    cards = window.fresh("gpu_count")
+    for setting in slow_settings(window.config, None if cards is None else cards.last):
+        yield setting.told
     if (fault := window.fresh("gpu_throttle_fault")) is not None and fault.last > 0:
         yield f"{fault.last:.0f} cards run with their clocks cut{f' ({fault.detail})' if fault.detail else ''}"
     if (foreign := window.fresh("gpu_foreign_memory_bytes")) is not None and foreign.last >= SHARED_BYTES:
         yield "another process holds memory on the card, and may compute there"
-    eager = window.config.get("enforce_eager")
-    if eager is not None and eager.value is True:
-        yield "eager mode: every kernel is started by the host (--enforce-eager)"
-    if (throttled := window.fresh("cpu_throttled_ratio")) is not None and throttled.last >= THROTTLED_RATIO:
-        yield f"the container is throttled by its CPU limit in {throttled.last:.0%} of the periods"
-    elif (core := window.fresh("engine_core_cpu_cores")) is not None and core.last >= CORE_FULL_CORES:
-        yield f"the engine core's process uses {core.last:.1f} cores: the step loop is short of CPU"
+    if short := host_is_short(window):
+        yield short
 
 
 SYMPTOM = Symptom(

@@ -186,7 +186,8 @@ def test_every_cause_has_something_to_do(cause: CauseName, variant: str) -> None
         found = signal(name, [(NOW, value)], "test", detail)
         assert found is not None
         signals[name] = found
-    window = Window(cell.window.replica, NOW, signals, cell.window.config, cell.window.version)
+    eager = {"enforce_eager": ConfigValue(True, "flag", "--enforce-eager")} if variant == "slow" else {}
+    window = Window(cell.window.replica, NOW, signals, EngineConfig({**cell.window.config.values, **eager}), cell.window.version)
     proposals = [
         answer
         for lever in LEVERS

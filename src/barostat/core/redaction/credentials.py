@@ -119,7 +119,7 @@ _HARMLESS = frozenset({"none", "null", "true", "false", "~", '""', "''", "[]", "
 """No secrets; the last two begin our own sentences about a field: `request.maxOutputToken: is no known key`."""
 
 _ALLOWED_ENV = re.compile(
-    r"^(?:VLLM_|NCCL_|RCCL_|CUDA_|ROCR_|HIP_|HSA_|TORCH_|PYTORCH_|TORCHINDUCTOR_|NVIDIA_VISIBLE_DEVICES$|OMP_NUM_THREADS$|MKL_NUM_THREADS$"
+    r"^(?:VLLM_|NCCL_|RCCL_|CUDA_|ROCR_|HIP_|AMD_SERIALIZE_|HSA_|TORCH_|PYTORCH_|TORCHINDUCTOR_|NVIDIA_VISIBLE_DEVICES$|OMP_NUM_THREADS$|MKL_NUM_THREADS$"
     r"|HF_HUB_OFFLINE$|TRANSFORMERS_OFFLINE$|TOKENIZERS_PARALLELISM$|RAYON_NUM_THREADS$|GLOO_SOCKET_IFNAME$|RAY_memory_)"
 )
 _SECRET_NAME = re.compile(

@@ -112,7 +112,10 @@ class Campaign:
         """The limits that were given, or those that the cluster holds for the target. Errors: InputError, OutsideError."""
         if self.limits is not None:
             return self.limits
-        return await limits_in_cluster(self.cluster, self.namespace, self.name, self.pace, self.tell)
+        try:
+            return await limits_in_cluster(self.cluster, self.namespace, self.name, self.pace, self.tell)
+        except OutsideError as error:
+            raise await reading.with_rights(error, self.cluster, self.pace, self.namespace) from error
 
     async def incidents(self) -> Incidents:
         """Those of the target, as far as they can be read."""

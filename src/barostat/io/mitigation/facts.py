@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from barostat.core.errors import InputError, OutsideError
+from barostat.core.errors import OutsideError
 from barostat.io.clock import Clock
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
@@ -19,7 +19,6 @@ from barostat.io.kubernetes.client.resources import (
     ENDPOINT_SLICES,
     FLUX_HELM_RELEASES,
     FLUX_KUSTOMIZATIONS,
-    NAMESPACES,
     NODES,
     PODS,
     REPLICA_SETS,
@@ -50,13 +49,6 @@ NEEDED: tuple[tuple[str, str, str], ...] = (
 """Rights that carrying out any plan needs, as verb, group, resource."""
 
 
-async def require_namespace(cluster: Cluster, namespace: str) -> None:
-    """Nothing where the namespace is there, or where that may not be asked. Errors: InputError where it does not exist."""
-    found = await cluster.get(NAMESPACES, namespace)
-    if isinstance(found, RequestFailed) and found.kind == "not-found":
-        raise InputError("there is no such namespace in this cluster", f"namespace {namespace}")
-
-
 async def see(
     cluster: Cluster, namespace: str, name: str, options: Options, clock: Clock, tell: Progress, pace: ActTiming,
     doors: GatewayDoors | None = None,
@@ -73,6 +65,8 @@ async def see(
             await listening.begin()
         await watcher.window()
         recording = (await watcher.recording()).recording
+    except OutsideError as error:
+        raise await with_rights(error, cluster, pace, namespace) from error
     finally:
         await watcher.rest()
         if listening is not None:
@@ -126,12 +120,27 @@ async def _list(
 
 
 async def _rights(cluster: Cluster, pace: ActTiming, namespace: str, seen: TargetSnapshot) -> None:
+    seen.lacking = await _lacking(cluster, pace, namespace)
+    if seen.lacking is None:
+        seen.unread["rights"] = "whether every right is there could not be asked"
+
+
+async def _lacking(cluster: Cluster, pace: ActTiming, namespace: str) -> tuple[str, ...] | None:
+    """Those of the needed rights that are missing; None where that could not be asked."""
     answers = await asyncio.gather(*(_may(cluster, pace, namespace, *right) for right in NEEDED))
     if None in answers:
-        seen.unread["rights"] = "whether every right is there could not be asked"
-        return
-    lacking = [right for right, allowed in zip(NEEDED, answers, strict=True) if not allowed]
-    seen.lacking = tuple(_right(*right, namespace) for right in lacking)
+        return None
+    return tuple(_right(*right, namespace) for right, allowed in zip(NEEDED, answers, strict=True) if not allowed)
+
+
+async def with_rights(error: OutsideError, cluster: Cluster, pace: ActTiming, namespace: str) -> OutsideError:
+    """The error; where rights are missing, with all that are: who gives the one that it names meets the next."""
+    lacking = None if error.retryable else await _lacking(cluster, pace, namespace)
+    return (
+        OutsideError(f"{error}; rights that a remedy needs and that are missing: {', '.join(lacking)}", retryable=False)
+        if lacking
+        else error
+    )
 
 
 async def _rights_to_pause(cluster: Cluster, pace: ActTiming, seen: TargetSnapshot) -> None:

@@ -95,7 +95,7 @@ class Store:
             return state, (), f"What was measured cannot be read: {error}."
 
     async def _held(self, incident: str) -> Object:
-        found = await self.cluster.get(CONFIG_MAPS, record_name(incident), self.namespace)
+        found = await patient(lambda: self.cluster.get(CONFIG_MAPS, record_name(incident), self.namespace), self.pace)
         if isinstance(found, RequestFailed):
             if found.kind == "not-found":
                 listing = f"`barostat incident list -n {self.namespace}` shows them"
@@ -109,7 +109,7 @@ class Store:
         Errors: OutsideError.
         """
         labels = f"{RECORD}=true" + (f",{TARGET}={target[:63]}" if target else "")
-        found = await self.cluster.list(CONFIG_MAPS, self.namespace, labels=labels)
+        found = await patient(lambda: self.cluster.list(CONFIG_MAPS, self.namespace, labels=labels), self.pace)
         if isinstance(found, RequestFailed):
             raise found.error()
         states, odd = [], []

@@ -43,6 +43,7 @@ HARMS = (
     "requests-waiting",
     "deferred-waiting",
     "slow-decode",
+    "slower-than-card",
     "probe-unanswered",
     "tail-latency-up",
     "throughput-falling",

@@ -23,6 +23,8 @@ from barostat.kv.read_architecture import read_architecture
 from barostat.kv.step_time.model import StepLoad, StepTimeModel
 
 _CHUNK_TOKENS = 2048.0
+# Engines before these spend more of a step on the host than any that was measured: one standard deviation, over the step.
+_OLDER = (("0.8.0", 1.2, "no point is of the engine before 0.8"), ("0.11.0", 0.6, "no point is of an engine before 0.11"))
 _SLICE = re.compile(r"\bMIG\b", re.IGNORECASE)
 
 
@@ -36,9 +38,13 @@ def with_expected_work(window: Window, card: str | None) -> Window:
     )  # fmt: skip
     if generated is None or prompts is None or running is None or (card is not None and _SLICE.search(card)):
         return window
+    if _uncounted(window, generated, prompts, running):
+        return window
     made = _planned(window, card)
     if made is None or (model := steps_of_plan(made)) is None or (doubt := doubt_of_plan(made)) is None:
         return window
+    older = next(((share, why) for version, share, why in _OLDER if not made.request.version.at_least(version)), None)
+    doubt = doubt if older is None else doubt.with_share(*older)
     cached_tokens = _cached_tokens(window, made)
     points = [
         (point.at, _work_s(model, point.value, _near(prompts, point.at), _near(running, point.at), cached_tokens))
@@ -52,6 +58,14 @@ def with_expected_work(window: Window, card: str | None) -> Window:
         signal("expected_work_error_ratio", [(generated.at, at_load.ratio)], source, "; ".join(at_load.because)),
     )
     return replace(window, signals={**window.signals, **{item.name: item for item in found if item is not None}})
+
+
+def _uncounted(window: Window, generated: Signal, prompts: Signal, running: Signal) -> bool:
+    """True where what steps compute is not counted: a pooling model generates nothing, and a prompt counts once it is over."""
+    if generated.high <= 0 or prompts.high > 0:
+        return generated.high <= 0 < prompts.high
+    batch = window.fresh("batch_size_mean")
+    return batch is not None and running.mean - batch.mean >= 1
 
 
 def _planned(window: Window, card: str | None) -> CapacityPlan | None:
@@ -74,10 +88,14 @@ def _cached_tokens(window: Window, made: CapacityPlan) -> float:
 
 
 def _work_s(model: StepTimeModel, generated_per_s: float, prompts_per_s: float, running: float, cached_tokens: float) -> float:
-    """Seconds of steps for a second's tokens: each running request gets one of each step, and prompts are computed beside them."""
+    """Seconds of steps for a second's tokens: each running request gets one of each step, and prompts are computed beside them.
+
+    A prompt's token attends to what its request holds by then: on average as much as those that run hold.
+    """
     load = StepLoad(decodes=max(1.0, running), cached_tokens=cached_tokens)
     step_s = model.step_s(load)
-    chunk = replace(load, prompt_tokens=_CHUNK_TOKENS, pairs=_CHUNK_TOKENS**2 / 2, prompts=1.0)
+    before = max(_CHUNK_TOKENS / 2, cached_tokens / load.decodes)
+    chunk = replace(load, prompt_tokens=_CHUNK_TOKENS, pairs=_CHUNK_TOKENS * before, prompts=1.0)
     prompt_token_s = (model.step_s(chunk) - step_s) / _CHUNK_TOKENS
     return generated_per_s / load.decodes * step_s + prompts_per_s * prompt_token_s
 

@@ -3,6 +3,7 @@
     where it lives                                        what is changed
     args, command (a list, or words in one element)       that word
     a text that a shell runs                              that word of the text
+    a script out of a ConfigMap                           an argument is added, where the script hands on its arguments
     a variable (VLLM_...)                                 its entry in env; its assignment in the shell text where that is stronger
     the YAML behind --config, from a ConfigMap            its line there; with `template_only` an argument, which is stronger
     nowhere                                               an argument is added
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,9 +26,9 @@ from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
-from barostat.engines.vllm.command_line.words import parse
+from barostat.engines.vllm.command_line.words import Setting, parse
 from barostat.engines.vllm.command_line.write_flag import changed_elements, open_words, with_variable
-from barostat.platform.mounted import config_map_of
+from barostat.platform.mounted import config_map_of, script_command, script_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
 from barostat.platform.pod_environment import with_references
 from barostat.platform.pods import engine_container
@@ -86,7 +88,8 @@ def set_flag(
         return _variable(template, container.name, name, value)
     item = _container(template, container.name)
     args = _words(item)
-    line = parse(args, container.env)
+    script = script_command(template, container.name, config_maps or {})
+    line = parse(script or args, container.env)
     wanted = canonical_name(name)
     given = line.settings.get(wanted)
     if given is None and (path := line.text("config")) is not None:
@@ -102,8 +105,27 @@ def set_flag(
         changed = changed_elements(args, wanted, value)
     except InputError as error:
         return NotChanged(str(error))
-    change = ConfigChange("argument", option_of(wanted), given.text if given is not None else None, _text(value))
-    return _with_words(template, container.name, changed, change)
+    former = None if given is None else _written(given)
+    change = ConfigChange("argument", option_of(wanted), former, _text(value))
+    made = _with_words(template, container.name, changed, change)
+    if not _is_heard(made.template, container.name, wanted, value, config_maps or {}):
+        held = script_of(template, container.name)
+        where = f"{held.key} of ConfigMap {held.config_map}" if held is not None else "its script"
+        return NotChanged(f"{where} decides on {option_of(wanted)}, whatever the arguments say: the change belongs there")
+    return made
+
+
+def _written(given: Setting) -> str | None:
+    """Its value; where nothing tells that, as it is written: `$(SEQS)`."""
+    refers = any(word.missing for word in given.words)
+    return given.spelled.removeprefix(given.words[0].text.partition("=")[0])[1:] if given.text is None and refers else given.text
+
+
+def _is_heard(template: Object, container: str, name: str, value: ConfigScalar | None, config_maps: Mapping[str, Object]) -> bool:
+    """True unless the engine is started by a script that was read, and which does not hand on what the template says now."""
+    script = script_command(template, container, config_maps)
+    found = parse(script).settings.get(name) if script is not None else None
+    return script is None or ((found is None) is (value is None) and (value is None or found is None or _same(name, found.text, value)))
 
 
 def _with_words(template: Object, container: str, changed: Sequence[tuple[int, str]], change: ConfigChange) -> Surgery:
@@ -176,8 +198,11 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
 
 
 def is_former_whole(change: ConfigChange) -> bool:
-    """False where what a variable was before cannot be written again from the change: it came from elsewhere, or is shown in part."""
+    """False where what it was before cannot be written again from the change: it came from elsewhere, is shown in part, or was a word that
+    a shell fills in (`$SEQS`; what the kubelet does, `$(SEQS)`, is one value wherever it stands)."""
     former = change.former
+    if change.kind == "argument" and former is not None:
+        return re.search(r"\$(?!\()", former) is None
     if change.kind != "environment" or former is None:
         return True
     cut = former.endswith("...") and len(former) == SHOWN_CHARS
@@ -278,8 +303,8 @@ def _diff(old: Sequence[str], new: Sequence[str], title: str) -> list[str]:
     """The lines that differ, with one of context. A word of several lines is shown line by line."""
     before = [line for word in old for line in word.split("\n")]
     after = [line for word in new for line in word.split("\n")]
-    told = [line for line in difflib.unified_diff(before, after, lineterm="", n=1) if not line.startswith(("---", "+++", "@@"))]
-    return [title, *told]
+    told = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]  # behind the two lines that name files
+    return [title, *(line for line in told if not line.startswith("@@"))]
 
 
 def _same(name: str, written: str | None, value: ConfigScalar) -> bool:

@@ -112,7 +112,9 @@ def wrong_way(change: ConfigChange, window: Window) -> bool:
     """True if it makes KV pressure worse whatever else it does: a smaller pool, longer requests or more of them at once."""
     name = canonical_name(change.name)
     block, pool = window.fresh("block_size_tokens"), window.fresh("kv_pool_tokens")
-    now = written_number(name, change.former) if change.former is not None else window.config.number(name)
+    now = written_number(name, change.former)
+    if now is None and "$" in (change.former or "$"):
+        now = window.config.number(name)
     if name == "num_gpu_blocks_override" and block is not None and pool is not None:
         now = pool.last / block.last
     wanted = written_number(name, change.value)

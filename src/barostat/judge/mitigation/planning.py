@@ -235,8 +235,8 @@ def _asked_limit(seen: TargetSnapshot, lever: str, change: ConfigChange) -> Chos
 
 
 def as_resolved(change: ConfigChange | NotChanged, window: Window | None) -> ConfigChange | NotChanged:
-    """The change from what the engine's log says it resolved, where the template sets nothing: an entrypoint script may."""
-    if isinstance(change, NotChanged) or window is None or change.kind != "argument" or change.former is not None:
+    """The change from what the engine's log says it resolved, where the template sets nothing (an entrypoint script may) or a variable."""
+    if isinstance(change, NotChanged) or window is None or change.kind != "argument" or "$" not in (change.former or "$"):
         return change
     found = window.config.get(canonical_name(change.name))
     if found is None or found.provenance != "log":
@@ -244,7 +244,7 @@ def as_resolved(change: ConfigChange | NotChanged, window: Window | None) -> Con
     now = str(found.value).lower() if isinstance(found.value, bool) else str(found.value)
     number = written_number(canonical_name(change.name), change.value)
     if now == change.value or (number is not None and number == found.value):
-        return NotChanged(f"{change.name} is {now} already, as the engine's log says; no argument of the template sets it")
+        return NotChanged(f"{change.name} is {now} already, as the engine's log says; no argument of the template tells it")
     return replace(change, former=now)
 
 

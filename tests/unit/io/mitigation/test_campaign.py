@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.support.little_kubernetes import HOME, NAMESPACE
 from tests.support.owned_workload import Owned
 from tests.support.remedy_runs import Scene, on_a_little_kubernetes
 
+from barostat.core.errors import InputError
 from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.recording.live import Options
 from barostat.io.mitigation.campaign import Campaign, new_id
@@ -43,6 +45,21 @@ def test_incidents_and_limits_are_read_once_for_a_plan() -> None:
         assert sum(path.endswith("configmaps?record") for path in asked) == 1
         assert sum(path.endswith(f"/{HOME}-limits") for path in asked) == 1
         assert owned.api.writes == []
+
+    on_a_little_kubernetes(go)
+
+
+def test_incidents_that_cannot_be_listed_for_half_a_minute_are_asked_for_again() -> None:
+    """An API server that is away for so long must not refuse a remedy: what it has done this hour is one of its pre-checks."""
+
+    async def go(found: Scene) -> None:
+        owned, now = Owned(found), asyncio.get_running_loop().time
+        until = now() + 30.0
+        owned.api.choose = lambda _, path: "error" if "configmaps" in path and now() < until else None
+        assert await owned.campaign.incidents() == ([], "")
+        until = now() + 30.0
+        with pytest.raises(InputError, match="no such incident"):
+            await owned.campaign.store.read("i1")
 
     on_a_little_kubernetes(go)
 

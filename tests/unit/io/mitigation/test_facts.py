@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from dev.cluster import chaos
+from tests.support.little_api_server import Answered, LittleApiServer, failure
 from tests.support.little_kubernetes import HOME, NAMESPACE
 from tests.support.owned_workload import Owned
 from tests.support.remedy_dialogue import GOOD
-from tests.support.remedy_runs import Scene, on_a_little_kubernetes
+from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
-from barostat.core.errors import InputError
+from barostat.core.errors import InputError, OutsideError
 from barostat.io.clock import SteadyClock
+from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.recording.live import Options
-from barostat.io.mitigation.facts import require_namespace, see
+from barostat.io.kubernetes.recording.target import require_namespace
+from barostat.io.mitigation.campaign import Campaign
+from barostat.io.mitigation.facts import see
 from barostat.io.mitigation.target_reader import ActTiming
 from barostat.judge.mitigation.facts import changes_last_hour
 from barostat.judge.mitigation.paused_mark import planned
@@ -88,6 +93,28 @@ def test_rights_that_are_missing_are_told_once_as_one_list() -> None:
         told = refusals(facts, found.plan())
         assert not any(RIGHT_IS_MISSING in line for line in told)
         assert any(RIGHT_IS_MISSING in line for line in refusals(replace(facts, missing_rights=()), found.plan()))
+
+    on_a_little_kubernetes(go)
+
+
+def test_whoever_may_not_even_look_is_told_every_right_at_once() -> None:
+    class Strict(LittleApiServer):
+        def answer(self, method: str, target: str, body: Any) -> Answered:
+            if "selfsubjectaccessreviews" in target:
+                asked = body["spec"]["resourceAttributes"]
+                return 201, {**body, "status": {"allowed": asked["verb"] == "get"}}
+            if target.partition("?")[0].endswith(("/pods", "/vllm-limits")):
+                return failure(403, "it is forbidden", "Forbidden")
+            return super().answer(method, target, body)
+
+    async def go(found: Scene) -> None:
+        cluster = by(Cluster(ACCESS), Strict(found.kube))
+        all_of_them = "rights that a remedy needs and that are missing: patch deployments.apps in x, .*list pods"
+        with pytest.raises(OutsideError, match=f"cannot list pods in x.*{all_of_them}"):
+            await see(cluster, NAMESPACE, HOME, Options(for_s=10.0), SteadyClock(), found.told.append, ActTiming())
+        campaign = Campaign(cluster, NAMESPACE, HOME, Options(), SteadyClock(), found.told.append)
+        with pytest.raises(OutsideError, match=f"cannot get configmaps in x.*{all_of_them}"):
+            await campaign.held_limits()
 
     on_a_little_kubernetes(go)
 

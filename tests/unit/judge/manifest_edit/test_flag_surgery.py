@@ -15,7 +15,7 @@ from barostat.catalog.vllm_flags import FLAGS
 from barostat.core.version import parse_version
 from barostat.engines.vllm.command_line.config import resolve
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
-from barostat.judge.manifest_edit.flag_surgery import NotChanged, Surgery, set_flag
+from barostat.judge.manifest_edit.flag_surgery import NotChanged, Surgery, is_former_whole, set_flag
 from barostat.platform.pods import engine_container
 
 TWICE = [
@@ -298,3 +298,47 @@ def test_what_reads_as_the_same_is_not_changed(args: list[str], value: Any, alre
     found = set_flag(template(args=["m", *args]), args[0].partition("=")[0], value)
     assert isinstance(found, NotChanged)
     assert found.why == already
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ('exec vllm serve m --max-num-seqs 64 "$@"', True),
+        ('exec vllm serve m --max-num-seqs "${SEQS:-64}" $@ 2>&1', True),
+        ("exec vllm serve m --max-num-seqs 64", False),
+        ('exec vllm serve m "$@" --max-num-seqs 64', False),
+        ('set -- other\nexec vllm serve m --max-num-seqs 64 "$@"', False),
+    ],
+)
+def test_an_argument_is_added_to_a_script_that_hands_it_on_and_to_no_other(text: str, heard: bool) -> None:
+    maps = {"vllm-config": {"metadata": {"name": "vllm-config"}, "data": {"start.sh": f"#!/bin/sh\n{text}\n"}}}
+    given = template(command=["/etc/vllm/start.sh"], path="/etc/vllm")
+    found = set_flag(given, "--max-num-seqs", 16, config_maps=maps, template_only=True)
+    assert isinstance(found, Surgery) is heard
+    if isinstance(found, Surgery):
+        assert str(found.change) == "--max-num-seqs: 64 -> 16"
+        assert found.template["spec"]["containers"][1]["command"] == ["/etc/vllm/start.sh", "--max-num-seqs", "16"]
+    else:
+        assert found.why.startswith("start.sh of ConfigMap vllm-config decides on --max-num-seqs, whatever the arguments say")
+    assert isinstance(set_flag(given, "--max-num-seqs", None, config_maps=maps, template_only=True), NotChanged)
+
+
+@pytest.mark.parametrize(
+    ("args", "former", "whole"),
+    [
+        (["m", "--max-num-seqs", "$(SEQS)"], "$(SEQS)", True),
+        (["m", "--max-num-seqs=$(SEQS)"], "$(SEQS)", True),
+        (["sh", "-c", "vllm serve m --max-num-seqs ${SEQS}"], "${SEQS}", False),
+    ],
+)
+def test_what_a_secret_holds_is_kept_as_it_is_written_so_that_it_can_be_put_back(args: list[str], former: str, whole: bool) -> None:
+    found = done(set_flag(template(args=args), "--max-num-seqs", 16))
+    assert found.change.former == former
+    assert is_former_whole(found.change) is whole
+    if whole:
+        assert done(set_flag(found.template, "--max-num-seqs", former)).template == template(args=args)
+
+
+def test_the_lines_that_go_are_shown_too() -> None:
+    found = done(set_flag(template(args=["m", "--max-num-seqs=64", "--enforce-eager"]), "--max-num-seqs", None))
+    assert "---max-num-seqs=64" in found.diff

@@ -101,6 +101,26 @@ def test_a_variable_is_taken_back_only_to_what_it_was(entry: dict[str, Any], tak
         assert "what VLLM_CPU_KVCACHE_SPACE was before is not in the record" in found.why
 
 
+@pytest.mark.parametrize(("written", "taken_back"), [("$(SEQS)", True), ("sh", False)])
+def test_a_value_of_a_secret_is_put_back_as_it_was_written(written: str, taken_back: bool) -> None:
+    """Nothing tells it: to take the argument away would leave the version's default."""
+    seen = scene()
+    container = seen.home["spec"]["template"]["spec"]["containers"][0]
+    for key, words in (("command", ["sh", "-c"]), ("args", ["vllm serve m --max-num-batched-tokens $TOKENS"])) if written == "sh" else ():
+        container[key] = words
+    if written != "sh":
+        container["args"] = [*container["args"], "--max-num-batched-tokens", written]
+    done = planned(seen, lever="max-num-batched-tokens=1024").plan
+    container["args"] = [word.replace("$TOKENS", "1024").replace(written, "1024") for word in container["args"]]
+    found = rollback_plan(seen, done, Wish("vllm-2"))
+    if taken_back:
+        assert not isinstance(found, NoRemedy), found
+        assert found.change.value == written
+    else:
+        assert isinstance(found, NoRemedy)
+        assert "what --max-num-batched-tokens was before is not in the record" in found.why
+
+
 def test_limits_are_taken_back_where_they_were_written() -> None:
     done = planned(scene(), lever="edge-output-cap=300").plan
     assert done.strategy == "edge-only"

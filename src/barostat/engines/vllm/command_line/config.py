@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ _TELLING_ENV = (
     "VLLM_LOG_STATS_INTERVAL",
     "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", "VLLM_USE_SIMPLE_KV_OFFLOAD", "VLLM_ALLOW_LONG_MAX_MODEL_LEN", "VLLM_SERVER_DEV_MODE",
     "VLLM_WORKER_MULTIPROC_METHOD", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "NCCL_DEBUG", "NCCL_P2P_DISABLE",
+    "CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL", "VLLM_TRACE_FUNCTION",
 )  # fmt: skip
 _DEFAULTED = (
     "gpu_memory_utilization", "kv_cache_dtype", "enable_prefix_caching", "enable_chunked_prefill", "enforce_eager", "tensor_parallel_size",
@@ -53,7 +54,8 @@ def resolve(
 ) -> EngineConfig:
     """Every setting that can be told, each with where it came from, and what was wrong with the command line for this version.
 
-    A default is `certain` only where the version and what it depends on (the card's memory) are known and the command line was seen.
+    A default is `certain` only where the version and what it depends on (the card's memory) are known and the command line was seen, with
+    nothing in it that may set the same: a variable that nothing tells.
     """
     if version is None and "version" in (log_settings or {}):
         version = parse_version(str((log_settings or {})["version"].value))
@@ -78,9 +80,19 @@ def resolve(
     if "config" in line.settings and config_file is None:
         problems.append(f"the settings in {line.settings['config'].text} were not recorded: what looks like a default may be set there")
         seen = "model" in reported
-    _add_defaults(values, version, _device(values, version, environment, gpu, gpu_memory_gib), seen)
+    unsaid = "" if seen else "the command line was not recorded"
+    if seen and "model" not in reported and _may_set_anything(line):
+        unsaid = "the command line holds a variable that nothing tells"
+    untold = {name for name, setting in line.settings.items() if any(word.missing for word in setting.words)}
+    _add_defaults(values, version, _device(values, version, environment, gpu, gpu_memory_gib), unsaid, untold)
     problems += _conflicts(values)
     return EngineConfig(values, tuple(dict.fromkeys(problems)))
+
+
+def _may_set_anything(line: CommandLine) -> bool:
+    """True where a variable that nothing tells stands where an argument can; one may be the model."""
+    placed = {id(word) for setting in line.occurrences for word in setting.words}
+    return sum(bool(word.missing) and id(word) not in placed for word in line.words) > (line.model is None)
 
 
 def _declared(line: CommandLine, env: Mapping[str, str], config_file: Mapping[str, Any] | None) -> tuple[dict[str, ConfigValue], list[str]]:
@@ -211,8 +223,12 @@ def _device(
     return Device(gpu, gib or _number(values, "device_memory_gib"), is_cpu)
 
 
-def _add_defaults(values: dict[str, ConfigValue], version: EngineVersion | None, device: Device, seen: bool) -> None:
+def _add_defaults(
+    values: dict[str, ConfigValue], version: EngineVersion | None, device: Device, unsaid: str, untold: Collection[str]
+) -> None:
     """Fills what nothing sets with the version's default, and derives max_running.
+
+    `unsaid`: why anything may be set; empty where it was seen that it is not. `untold`: what is set, to a value that nothing tells.
 
     Source: vLLM EngineArgs.get_batch_defaults and the adjustments after it: performance_mode doubles; without chunked prefill the budget
     is at least max_model_len; the budget is at most max_num_seqs x max_model_len; max_num_seqs is at most the budget.
@@ -220,8 +236,8 @@ def _add_defaults(values: dict[str, ConfigValue], version: EngineVersion | None,
 
     def put(name: str, value: ConfigValue | None) -> None:
         if name not in values and value is not None:
-            unseen = "" if seen else "; the command line was not recorded"
-            values[name] = replace(value, certain=value.certain and seen, source=value.source + unseen)
+            why = "it is set to what nothing tells" if name in untold else unsaid
+            values[name] = replace(value, certain=value.certain and not why, source=f"{value.source}; {why}" if why else value.source)
 
     for name in _DEFAULTED:
         put(name, default(name, version, device))

@@ -313,6 +313,9 @@ def may_say_something(raw: str) -> bool:
         or "Slowdown" in raw
         or "access fault" in raw
         or "not yet initialized" in raw
+        or " backend" in raw
+        or "llreduce" in raw
+        or "TRACE_FUNCTION" in raw
         or "device handle" in raw
         or "SEGV" in raw
         or "Not enough" in raw

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from barostat.catalog.slow_settings import EXCHANGE, SOCKETS
 from barostat.core.config import ConfigScalar
 
 Settings = dict[str, ConfigScalar]
@@ -32,6 +33,16 @@ _BLOCK_SIZE = re.compile(r"Setting (?:kv cache|attention) block size to (?P<n>\d
 _VERSION = re.compile(
     r"(?:vLLM (?:API |batch processing API )?(?:server )?version v?|LLM engine \(v|█.*\bversion )(?P<version>\d+\.\d+[\w.+-]*)"
 )
+_ATTENTION = re.compile(
+    r"Using (?:AttentionBackendEnum\.)?(?P<name>XFORMERS|XFormers|TORCH_SDPA|Torch SDPA|FLEX_ATTENTION|FlexAttention|TRITON_(?:ATTN|MLA)"
+    r"\w*|Triton(?: MLA)?|FLASH_ATTN\w*|Flash ?Attention(?:-\d)?|FLASHINFER\w*|FlashInfer(?: MLA)?|FLASHMLA\w*|FlashMLA|CUTLASS_MLA"
+    r"|Cutlass MLA) (?:attention )?backend\b"
+)
+_EXCHANGE = re.compile(
+    r"Custom allreduce is disabled because (?:this process group (?P<nodes>spans across nodes)|it's (?P<slots>not supported on more than "
+    r"two PCIe-only)|your (?P<host>platform lacks GPU P2P))|CCL INFO Channel .{0,80}? via (?P<tcp>NET/Socket)"
+)
+_OVER = {"nodes": "the link between nodes", "slots": "PCIe", "host": "PCIe, through the host's memory", "tcp": SOCKETS}
 _ARGS = re.compile(r"non-default args: (?P<args>\{.*)|\bargs: Namespace\((?P<namespace>.*)")
 _SCALAR = re.compile(
     r"['\"]?\b([a-z][a-z0-9_]*)['\"]?[=:] ?('[^']*'|\"[^\"]*\"|-?\d[\d.]*(?:e-?\d+)?|True|False|[A-Za-z_][\w.]*)(?=[,)}\s]|$)"
@@ -67,7 +78,7 @@ def settings_in(text: str) -> Settings:
 
     Units: `*_gib` GiB, `kv_cache_size_tokens` and `max_model_len` tokens. Keys beyond vLLM's arguments: version, kv_cache_size_tokens,
     kv_cache_max_concurrency, available_kv_cache_memory_gib, model_memory_gib, graph_memory_gib, device_memory_gib (of one
-    card), num_gpu_blocks.
+    card), num_gpu_blocks, ranks_exchange_over.
     Source: vLLM 0.2 to 0.33, the lines that worker, kv_cache_utils, scheduler and arg_utils print while starting.
     """
     found: Settings = {}
@@ -84,6 +95,12 @@ def settings_in(text: str) -> Settings:
     if "concurrency" in text and (most := _CONCURRENCY.search(text)):
         _put_int(found, "max_model_len", most["maxlen"])
         _put_float(found, "kv_cache_max_concurrency", most["concurrency"])
+    if hit := _ATTENTION.search(text):
+        found["attention_backend"] = hit["name"]
+    if hit := _EXCHANGE.search(text):
+        found[EXCHANGE] = next(_OVER[name] for name, said in hit.groupdict().items() if said)
+    if "VLLM_TRACE_FUNCTION is enabled" in text:
+        found["VLLM_TRACE_FUNCTION"] = True
     for pattern, name in (
         (_AVAILABLE, "available_kv_cache_memory_gib"),
         (_WEIGHTS, "model_memory_gib"),

@@ -27,7 +27,7 @@ from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import find_access
 from barostat.io.kubernetes.recording import gpu_tools
-from barostat.io.kubernetes.recording.config_files import config_files
+from barostat.io.kubernetes.recording.config_maps import from_config_maps
 from barostat.io.kubernetes.recording.gateway_door import GatewayDoors
 from barostat.io.kubernetes.recording.gateway_look import GatewayLook
 from barostat.io.kubernetes.recording.pod_logs import LOG_S, read_log
@@ -214,20 +214,20 @@ class PodRecorder:
         with suppress(InputError, OutsideError):  # the pods as they are at the end; those known before will do
             self.selection.pods = await self._again()
         pods = self.selection.pods
-        around, logs, (exported, lacking), (files, unread, odd) = await asyncio.gather(
+        around, logs, (exported, lacking), held = await asyncio.gather(
             surroundings(self.cluster, pods),
             self._early or self._logs(),
             gpu_tools.by_exporter(self.cluster, pods, self.clock),
-            config_files(self.cluster, {self.name_of(pod): pod for pod in pods}),
+            from_config_maps(self.cluster, {self.name_of(pod): pod for pod in pods}),
         )
-        lacking += unread
-        around.problems += odd
+        around.problems += held.problems
         tools = await self._tools(around) if self.options.exec_gpu_tools else {}
         for workload in self.selection.workloads:
             around.documents.setdefault(f"{text(workload, 'kind').lower()}s", {"apiVersion": "v1", "kind": "List", "items": [workload]})
         at = round(self.clock.now(), 3)
         lacking += [
             *self.selection.lacking,
+            *held.lacking,
             *around.lacking,
             *logs.lacking,
             *(right for door in self.doors.values() for right in door.lacking),
@@ -235,9 +235,9 @@ class PodRecorder:
         problems = [*self.selection.problems, *around.problems, *logs.trouble(), self.clock.problem()]
         problems += [problem for scraper in self.scrapers.values() for problem in scraper.problems]
         replicas = [
-            replace(self._replica(pod, logs, exported, tools), config_file=files.get(self.name_of(pod)))
-            for pod in pods
-            if self.name_of(pod) in self.scrapers
+            replace(self._replica(pod, logs, exported, tools), config_file=held.files.get(name))
+            for name, pod in held.pods.items()
+            if name in self.scrapers
         ]
         recording = Recording(
             target=f"{self.wanted.spelled(self.wanted.namespace or self.cluster.access.namespace)} ({self.cluster.access.context})",

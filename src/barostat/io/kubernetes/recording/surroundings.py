@@ -39,7 +39,7 @@ TELLS: tuple[tuple[str, str], ...] = (
     ("statefulsets.apps", "how many replicas are wanted"),
     ("leaderworkersets", "how many replicas are wanted"),
     ("horizontalpodautoscalers", "whether the autoscaler is at its maximum"),
-    ("configmaps", "the settings in the file behind --config"),
+    ("configmaps", "the settings that come from a ConfigMap: variables, an entrypoint script, the file behind --config"),
     ("pods", "the state of the pods, and the cards' exporters"),
 )
 

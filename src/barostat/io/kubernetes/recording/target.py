@@ -12,7 +12,7 @@ from barostat.core.errors import InputError
 from barostat.io.engine_http.http import Answer
 from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
-from barostat.io.kubernetes.client.resources import DEPLOYMENTS, LEADER_WORKER_SETS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
+from barostat.io.kubernetes.client.resources import DEPLOYMENTS, LEADER_WORKER_SETS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.judge.evidence.endpoint import endpoints, serves
 from barostat.platform.label_selector import as_query
@@ -86,6 +86,13 @@ def parsed(target: str) -> tuple[Resource, str]:
     return KINDS[kind.lower()], name
 
 
+async def require_namespace(cluster: Cluster, namespace: str) -> None:
+    """Nothing where the namespace is there, or where that may not be asked. Errors: InputError where it does not exist."""
+    found = await cluster.get(NAMESPACES, namespace)
+    if isinstance(found, RequestFailed) and found.kind == "not-found":
+        raise InputError("there is no such namespace in this cluster", f"namespace {namespace}")
+
+
 async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
     """The pods meant.
 
@@ -104,6 +111,8 @@ async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
         rest = [pod for pod in listed.items if not looks_like_vllm(pod) and (wanted.selector or _might_serve(pod))]
         found.pods += sure + await _by_metrics(cluster, rest)
         if not found.pods:
+            if not wanted.all_namespaces and not listed.items:
+                await require_namespace(cluster, namespace)
             where = "in all namespaces" if wanted.all_namespaces else f"in namespace {namespace}"
             seen = f"{len(listed.items)} pods {f'match {wanted.selector}' if wanted.selector else 'are there'}, none runs vLLM"
             raise InputError(f"no vLLM pod {where}: {seen if listed.items else 'no pod ' + ('matches' if wanted.selector else 'is there')}")
@@ -115,6 +124,7 @@ async def _named(cluster: Cluster, target: str, namespace: str, found: Selection
     resource, name = parsed(target)
     item = await cluster.get(resource, name, namespace)
     if isinstance(item, RequestFailed) and item.kind == "not-found":
+        await require_namespace(cluster, namespace)
         raise InputError(f"there is no such {resource.kind} in namespace {namespace}{await _others(cluster, resource, namespace)}", target)
     if resource is PODS:
         if isinstance(item, RequestFailed):

@@ -1,13 +1,17 @@
-"""A setting stops the engine: an argument, the model's path, /dev/shm, a probe, or the pod itself.
+"""A setting stops the engine, or makes every step slow: an argument, the model's path, /dev/shm, a probe, or the pod itself.
 
-Meaning: the process is told something that it cannot do, or its pod is. Nothing about load.
+Meaning: the process is told something that it cannot do, or its pod is; or something that costs a multiple of what its card needs. Nothing
+about load.
 
-Impact: the pod never becomes Ready, or is killed by its own probe again and again.
+Impact: the pod never becomes Ready, or is killed by its own probe again and again. Slow: queues at a load that the deployment should carry.
 
 Evidence: the argument parser's error, a refused value, a model that cannot be had, a /dev/shm that is too small, probe failures that
-end in kills, an image that cannot be pulled or does not fit the node's driver, a directory that is full or not permitted.
+end in kills, an image that cannot be pulled or does not fit the node's driver, a directory that is full or not permitted. Slow: steps
+far below what card, model and load should give, and a setting that explains as much: layers divided between nodes or over PCIe, eager
+mode, synchronous debugging, weights in the host's memory, attention or weights without kernels for the card.
 
-Not evidence: an error in a log that a later start has outlived; warnings.
+Not evidence: an error in a log that a later start has outlived; warnings. Eager mode and its like where steps are as fast as they should
+be, or slower than it makes them.
 
 Mitigation: mend that one line; if a rollout brought it, undo the rollout first.
 
@@ -16,7 +20,9 @@ Source: argparse, vLLM 0.32.0 engine arguments; Kubernetes 1.34 container states
 
 from __future__ import annotations
 
+from barostat.catalog.slow_settings import slow_settings
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+from barostat.symptoms.slower_than_card import times_too_slow
 
 KINDS = (
     ("unknown-argument", "argument"),
@@ -38,6 +44,28 @@ LEADS = {
 }
 
 
+SAYS_MORE = ("preemption-heavy", "kv-capacity-waiting", "engine-died", "endpoint-silent", "gpu-throttled")
+"""Beside these a setting that makes steps slow makes it worse, and is not what is to be mended first."""
+
+
+def _slow(case: Case) -> Claim | None:
+    """A claim where steps are too slow and a setting explains as much; None elsewhere."""
+    if not case.present("slower-than-card"):
+        return None
+    cards, times = case.window.fresh("gpu_count"), times_too_slow(case.window)
+    found = slow_settings(case.window.config, None if cards is None else cards.last)
+    if not any(setting.most >= times for setting in found):
+        return None
+    return Claim(
+        confidence=case.confidence("slower-than-card") * 0.9,
+        severity="warning",
+        summary=f"A setting makes every step slow: {case.because('slower-than-card')}.",
+        rests_on=("slower-than-card", *case.present("requests-waiting", "tail-latency-up", "slow-decode", "recent-rollout")),
+        variant="slow",
+        only_contributes=bool(case.present(*SAYS_MORE)),
+    )
+
+
 def judge(case: Case) -> Judgement:
     """Claim where the refusal is written down."""
     names = tuple(name for name, _ in KINDS)
@@ -50,9 +78,11 @@ def judge(case: Case) -> Judgement:
                 rests_on=(name, *case.present("crash-looping", "engine-died", "recent-rollout")),
                 variant=variant,
             )
+    if (slow := _slow(case)) is not None:
+        return slow
     if case.absent("unknown-argument", "invalid-config"):
         return Cleared("no refused setting in the log")
     return Open("no log was given", case.missing(*names[:2]))
 
 
-CAUSE = Cause("bad-config", "A setting stops the engine", 6, judge)
+CAUSE = Cause("bad-config", "A setting stops the engine, or slows every step", 6, judge)

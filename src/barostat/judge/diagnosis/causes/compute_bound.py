@@ -7,7 +7,7 @@ Impact: latency grows with load in an orderly way; throughput stays at its plate
 Evidence: GPU utilisation (or power at its cap) consistently high, the batch stays large, KV usage has room.
 
 Not evidence: utilisation that is high because prefill is being recomputed (look at preemptions), or at 100 % with no tokens coming out
-(a collective that spins is a hang).
+(a collective that spins is a hang). Steps that take several times what the card should need: it waits, or its clocks are cut.
 
 Mitigation: scale out; a faster or quantised model; fewer amplified requests (n, best-of, logprobs). KV levers do nothing.
 
@@ -26,6 +26,8 @@ def judge(case: Case) -> Judgement:
     if case.present("compute-saturated"):
         if stronger := case.present(*KV):
             return Cleared(f"the card is busy, but the KV pool limits: {case.because(stronger[0])}")
+        if case.present("slower-than-card"):
+            return Cleared(f"the card looks busy, and not with this load: {case.because('slower-than-card')}")
         if not case.present("tail-latency-up", "throughput-falling", "timeouts-and-5xx"):
             return Cleared(f"the card is well used and nobody is harmed: {case.because('compute-saturated')}")
         harm = case.present("tail-latency-up", "throughput-falling", "timeouts-and-5xx")

@@ -26,6 +26,7 @@ HARM = (
     "requests-waiting",
     "deferred-waiting",
     "slow-decode",
+    "slower-than-card",
     "prefill-budget-saturated",
     "throughput-falling",
     "tokens-stalled",

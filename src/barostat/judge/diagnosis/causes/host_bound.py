@@ -6,7 +6,7 @@ container is throttled by its CPU limit), the engine core waits for work.
 Impact: GPU utilisation low, latency high, the engine's own queue short: requests wait where no engine metric sees them.
 
 Evidence: the API server's process at a full core while the engine core idles or steps with few tokens; a throttled cgroup; CPU use at
-the container's limit.
+the container's limit; a core at a full CPU beside a card with slack, whose steps take several times what they should.
 
 Not evidence: low GPU utilisation alone (idle looks the same); a throttled or busy container where nobody waits and no stream stalls: a
 remark; high CPU of the engine core on a CPU-only engine (that is its compute).
@@ -20,6 +20,7 @@ Source: vLLM issues 11320, 9113, 432; vLLM 0.32.0 `--api-server-count`.
 from __future__ import annotations
 
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
+from barostat.symptoms.slower_than_card import host_is_short
 
 # Which kind of host trouble each symptom means, strongest first.
 KINDS = (
@@ -49,6 +50,15 @@ def judge(case: Case) -> Judgement:
                 variant=variant,
                 only_contributes=remark,
             )
+    pool = case.present("preemption-heavy", "kv-capacity-waiting")
+    if case.present("slower-than-card") and not pool and (short := host_is_short(case.window)):
+        return Claim(
+            confidence=case.confidence("slower-than-card") * 0.9,
+            severity="warning",
+            summary=f"The host limits the engine: {short}; {case.because('slower-than-card').partition(';')[0]}.",
+            rests_on=("slower-than-card",),
+            variant="cpu",
+        )
     if clear := next((name for name in names if case.absent(name)), ""):
         return Cleared(case.because(clear))
     return Open("CPU use per process was not measured", case.missing(*names))

@@ -27,6 +27,7 @@ ENGINE_IS_THE_REASON = (
     "slots-full",
     "prefill-budget-saturated",
     "compute-saturated",
+    "slower-than-card",
     "tokens-stalled",
     "api-server-saturated",
     "queue-rejections",

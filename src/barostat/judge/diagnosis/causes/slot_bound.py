@@ -7,6 +7,7 @@ Impact: requests wait while memory and perhaps compute have room: time to first 
 Evidence: running stands at the limit for most of the window, requests wait for capacity, KV usage has room.
 
 Not evidence: waiting alone; running at the limit with an empty queue; usage at its ceiling (that is the pool, whatever the slots say).
+Steps that take several times what the card should need for them: that is then why slots stay taken.
 
 Mitigation: raise max_num_seqs towards what the pool holds (usable tokens over the p90 of prompt plus output), or add replicas. Check
 first that compute has room: more sequences slow every stream.
@@ -24,6 +25,8 @@ def judge(case: Case) -> Judgement:
     if case.present("slots-full"):
         if case.present("preemption-heavy"):
             return Cleared(f"slots are full, but the pool preempts what fills them: {case.because('preemption-heavy')}")
+        if case.present("slower-than-card"):
+            return Cleared(f"slots are full, and not for want of more: {case.because('slower-than-card')}")
         return Claim(
             confidence=case.confidence("slots-full") * 0.95,
             severity="warning",

@@ -99,8 +99,8 @@ def within(arguments: argparse.Namespace, name: str, work: Callable[[Campaign], 
     from barostat.io.kubernetes.client.cluster import Cluster
     from barostat.io.kubernetes.client.kubeconfig import find_access
     from barostat.io.kubernetes.recording.live import Options
+    from barostat.io.kubernetes.recording.target import require_namespace
     from barostat.io.mitigation.campaign import Campaign
-    from barostat.io.mitigation.facts import require_namespace
 
     for_s, interval_s = getattr(arguments, "for_s", None), getattr(arguments, "interval_s", 0.0)
     if for_s is not None and for_s < interval_s:

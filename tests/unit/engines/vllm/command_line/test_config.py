@@ -75,6 +75,29 @@ def test_the_log_can_stand_for_the_command_line_and_tell_the_version() -> None:
     assert told(resolve(log_settings=logged, gpu="NVIDIA L4"), "max_num_seqs") == (256, "version-default", True)
 
 
+@pytest.mark.parametrize(
+    ("args", "sure"),
+    [
+        (["m", "--max-num-seqs", "$(SEQS)"], {"max_num_batched_tokens"}),
+        (["m", "$(MORE)"], set()),
+        (["sh", "-c", "vllm serve m $MORE"], set()),
+        (["sh", "-c", "vllm serve $MODEL --port 1"], {"max_num_seqs", "max_num_batched_tokens"}),
+        (["m"], {"max_num_seqs", "max_num_batched_tokens"}),
+    ],
+)
+def test_what_a_secret_may_set_is_no_certain_default(args: list[str], sure: set[str]) -> None:
+    """Else 64 requests of 64 look like 64 of 1024, with slots to spare."""
+    found = resolve(args=args, version=parse_version("0.32.0"), gpu="H100", gpu_memory_gib=80.0)
+    told = {name: found.get(name) for name in ("max_num_seqs", "max_num_batched_tokens")}
+    assert {name for name, value in told.items() if value is not None and value.certain} == sure
+    assert ("max_running_requests" in {one.name for one in config_signals(found, 0.0)}) is ("max_num_seqs" in sure)
+    logged = {"model": ConfigValue("m", "log", "m"), "max_num_seqs": ConfigValue(64, "log", "max_num_seqs=64")}
+    assert (
+        resolve(args=args, version=parse_version("0.32.0"), gpu="H100", gpu_memory_gib=80.0, log_settings=logged).number("max_num_seqs")
+        == 64
+    )
+
+
 def test_a_config_file_that_was_not_recorded_leaves_defaults_uncertain() -> None:
     config = resolve(args=["m/x", "--config", "/etc/vllm.yaml"], version=parse_version("0.32.0"), gpu="NVIDIA L4")
     assert told(config, "max_num_seqs")[2] is False

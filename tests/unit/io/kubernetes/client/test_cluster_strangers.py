@@ -25,7 +25,7 @@ from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import Access, find_access
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS, PODS, SCALED_OBJECTS
 from barostat.io.kubernetes.client.watching import watch
-from barostat.io.kubernetes.recording.config_files import config_files
+from barostat.io.kubernetes.recording.config_maps import from_config_maps
 
 T = TypeVar("T")
 pytestmark = pytest.mark.usefixtures("on_virtual_time")
@@ -195,6 +195,6 @@ def test_a_settings_file_with_a_value_that_is_none_is_told() -> None:
         "spec": {"containers": [container], "volumes": [{"name": "v", "configMap": {"name": "settings"}}]},
     }
     held = {"kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"vllm.yaml": "a: 1\nb: 2020-13-45\n"}}
-    (files, _, problems), _, _ = asked(ok(json.loads(json.dumps(held))), lambda cluster: config_files(cluster, {"p": pod}))
-    assert files == {}
-    assert problems[0].startswith("vllm.yaml of ConfigMap settings in x is no YAML (line 2: ")
+    found, _, _ = asked(ok(json.loads(json.dumps(held))), lambda cluster: from_config_maps(cluster, {"p": pod}))
+    assert found.files == {}
+    assert found.problems[0].startswith("vllm.yaml of ConfigMap settings in x is no YAML (line 2: ")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from tests.support.little_api_server import Answered, LittleApiServer, failure
 from tests.support.little_kubernetes import NAMESPACE, LittleKubernetes
 from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
@@ -56,5 +59,23 @@ def test_a_leader_worker_set_is_its_leaders() -> None:
         assert (owner.kind, owner.name, owner.document) == ("LeaderWorkerSet", "big", chosen.workloads[0])
         with pytest.raises(InputError, match="no such LeaderWorkerSet in namespace x; there are: big"):
             await select(cluster, Wanted(("lws/bgi",), namespace=NAMESPACE), 1e9)
+
+    on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize("targets", [("deploy/vllm",), ("pod/vllm-0",), ()])
+def test_a_namespace_that_does_not_exist_is_named_and_not_read_as_empty(targets: tuple[str, ...]) -> None:
+    class Elsewhere(LittleApiServer):
+        """All that is there is in another namespace."""
+
+        def answer(self, method: str, target: str, body: Any) -> Answered:
+            if "/namespaces/typo/" in target and target.partition("?")[0].count("/") > 5:
+                return failure(404, "not found", "NotFound")
+            return super().answer(method, target, body) if "typo/" not in target else (200, {"kind": "List", "metadata": {}, "items": []})
+
+    async def go(found: Scene) -> None:
+        cluster = by(Cluster(ACCESS), Elsewhere(found.kube))
+        with pytest.raises(InputError, match="no such namespace"):
+            await select(cluster, Wanted(targets, namespace="typo"), 1e9)
 
     on_a_little_kubernetes(go)
