@@ -247,7 +247,7 @@ class ReplicaLedger:
         others = self.others > 0
         share, noise = (self.shared_ratio, 0.0) if others else (1.0, 2.0 * sqrt(sequences * self.block_variance))
         self.foreign_tokens = max(0.0, used - share * (prompts + unsettled) - produced - noise)
-        if not seen.waiting and not others and prompts > 0 and unheard <= _UNSURE * prompts:
+        if self.pool.shares_prefixes and not seen.waiting and not others and prompts > 0 and unheard <= _UNSURE * prompts:
             held, both = used - produced, prompts + unsettled
             said = min(1.0, max(_SHARED_LEAST, held / both, min(held / prompts, self.shared_ratio)))
             weight = (_SHARED_MORE if said < self.shared_ratio else _SHARED_LESS) * prompts / both
