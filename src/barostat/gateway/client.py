@@ -179,7 +179,7 @@ class ClientConnection(asyncio.Protocol):
         head.method = parser.get_method()
         head.http_1_0 = parser.get_http_version() == "1.0"
         head.persistent = not head.http_1_0 and parser.should_keep_alive()  # what passes back does not tell an old client that it is kept
-        if head.fields > bounds.headers or sum(map(len, head.lines)) > bounds.head_bytes or len(head.target) > bounds.head_bytes:
+        if head.fields > bounds.headers or len(b"".join(head.lines)) > bounds.head_bytes or len(head.target) > bounds.head_bytes:
             raise _Refuse(431, "head-too-large", "The request's head is too large.")
         if (wrong := head.wrong()) is not None:
             raise _Refuse(*wrong)
@@ -232,10 +232,6 @@ class ClientConnection(asyncio.Protocol):
         return self.closing and self.transport.get_write_buffer_size() > 0
 
     # -- what the exchange tells
-
-    def write(self, data: bytes) -> None:
-        """A part of the answer."""
-        self.transport.write(data)
 
     def answered(self, *, keep: bool) -> None:
         """The answer under way is complete; the next request has its turn, or the connection ends."""
