@@ -8,6 +8,7 @@ request: that is how it is noticed that a client has gone.
 from __future__ import annotations
 
 import asyncio
+from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 import httptools
@@ -46,11 +47,13 @@ class ClientConnection(asyncio.Protocol):
         "gateway",
         "head",
         "head_bytes",
+        "key",
         "parser",
         "part",
         "paused_at",
         "pipeline",
         "state",
+        "tenant",
         "transport",
     )  # fmt: skip
 
@@ -66,6 +69,8 @@ class ClientConnection(asyncio.Protocol):
         self.body: list[bytes] = []
         self.body_bytes = 0
         self.current: Exchange | None = None
+        self.key = b""
+        self.tenant: str | None = None  # whose `key` is, the one that the last request brought
         self.pipeline: list[Exchange] = []
         self.closing = False
         self.discarded = 0
@@ -220,6 +225,13 @@ class ClientConnection(asyncio.Protocol):
             if len(self.pipeline) > self.gateway.bounds.pipelined:
                 raise _Refuse(400, "too-many-pipelined", "Too many requests were sent without waiting for an answer.")
             self.transport.pause_reading()
+
+    def tenant_of(self, key: bytes) -> str | None:
+        """The tenant whose key this is, None for no one's: looked up once for all requests that bring the same."""
+        keys = self.gateway.keys
+        if keys is not None and not compare_digest(key, self.key):
+            self.key, self.tenant = key, keys.tenant_of(key)
+        return self.tenant
 
     @property
     def is_receiving(self) -> bool:
