@@ -212,7 +212,7 @@ def _reservation(request: AskedRequest, tenant: TenantLedger, ledger: Ledger, ru
     copies = 1 if ledger.all_pools.share_prefixes else max(1, request.sequences // request.prompts)
     charge = request.input_tokens + request.sequences * expected
     prompt_tokens = request.input_tokens * copies
-    if not request.decodes and request.prompts > 1:  # each is gone once it is computed, and the next ones take its place
+    if request.prompts > 1 and not request.decodes:  # each is gone once it is computed, and the next ones take its place
         prompt_tokens = min(prompt_tokens, max(request.tokens_of_each, largest_pool_tokens(ledger, rules) // 2))
     one = Reservation(ledger.last_number, request, tenant, lengths, prompt_tokens, most, charge)
     one.output_cap, one.capped = output_cap, capped

@@ -148,17 +148,17 @@ class ReplicaLedger:
         usable = pool if stated_tokens is None else min(pool, stated_tokens)
         return max(usable - self.foreign_tokens, _OURS_RATIO * usable)
 
-    @property
-    def queues(self) -> bool:
-        """More wait in the engine than just came, and not behind others' requests that leave this gateway no more than its part."""
-        if self.waiting <= 2 + len(self.live) // 4:
+    def has_a_place(self, sequences: int, max_running: int | None) -> bool:
+        """So many sequences more may run here, if there is room for what they hold: it is in rotation, a slot is free, nothing queues, and
+        tokens would still come as fast as is promised (one request always may)."""
+        running = len(self.live)
+        if not self.open or running >= self.pool.slots or (max_running and running >= max_running):
             return False
-        return self.foreign_tokens <= (1.0 - _OURS_RATIO) * self.pool.kv_tokens
-
-    def too_many(self, sequences: int) -> bool:
-        """With so many more its tokens would come later than is promised. One request always may."""
+        # More wait in the engine than just came, and not behind others' requests that leave this gateway no more than its part.
+        if self.waiting > 2 + running // 4 and self.foreign_tokens <= (1.0 - _OURS_RATIO) * self.pool.kv_tokens:
+            return False
         most = self.pace.most
-        return most is not None and bool(self.live) and self.sequences + sequences > most - self.others
+        return most is None or not running or self.sequences + sequences <= most - self.others
 
     def fits(self, one: Reservation, z: float, budget: float, at: float) -> bool:
         """True if with this request the bound on what is held stays within the budget at every horizon. Sets `one.held` and `one.row`."""

@@ -25,11 +25,7 @@ def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaL
     near = ledger.affinity.get(request.prefix_key) if request.prefix_key else None
     ranked: list[tuple[float, str, ReplicaLedger]] = []
     for name, replica in ledger.replicas.items():
-        if not replica.open or name in request.not_on or replica.queues:
-            continue
-        if len(replica.live) >= min(replica.pool.slots, rules.max_running or replica.pool.slots):
-            continue
-        if replica.too_many(request.sequences):
+        if name in request.not_on or not replica.has_a_place(request.sequences, rules.max_running):
             continue
         ranked.append(((replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens, name, replica))
     if len(ranked) > 1:

@@ -8,6 +8,7 @@ request: that is how it is noticed that a client has gone.
 from __future__ import annotations
 
 import asyncio
+from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 import httptools
@@ -46,11 +47,13 @@ class ClientConnection(asyncio.Protocol):
         "gateway",
         "head",
         "head_bytes",
+        "key",
         "parser",
         "part",
         "paused_at",
         "pipeline",
         "state",
+        "tenant",
         "transport",
     )  # fmt: skip
 
@@ -66,6 +69,8 @@ class ClientConnection(asyncio.Protocol):
         self.body: list[bytes] = []
         self.body_bytes = 0
         self.current: Exchange | None = None
+        self.key = b""
+        self.tenant: str | None = None  # whose `key` is, the one that the last request brought
         self.pipeline: list[Exchange] = []
         self.closing = False
         self.discarded = 0
@@ -179,7 +184,7 @@ class ClientConnection(asyncio.Protocol):
         head.method = parser.get_method()
         head.http_1_0 = parser.get_http_version() == "1.0"
         head.persistent = not head.http_1_0 and parser.should_keep_alive()  # what passes back does not tell an old client that it is kept
-        if head.fields > bounds.headers or sum(map(len, head.lines)) > bounds.head_bytes or len(head.target) > bounds.head_bytes:
+        if head.fields > bounds.headers or len(b"".join(head.lines)) > bounds.head_bytes or len(head.target) > bounds.head_bytes:
             raise _Refuse(431, "head-too-large", "The request's head is too large.")
         if (wrong := head.wrong()) is not None:
             raise _Refuse(*wrong)
@@ -221,6 +226,13 @@ class ClientConnection(asyncio.Protocol):
                 raise _Refuse(400, "too-many-pipelined", "Too many requests were sent without waiting for an answer.")
             self.transport.pause_reading()
 
+    def tenant_of(self, key: bytes) -> str | None:
+        """The tenant whose key this is, None for no one's: looked up once for all requests that bring the same."""
+        keys = self.gateway.keys
+        if keys is not None and not compare_digest(key, self.key):
+            self.key, self.tenant = key, keys.tenant_of(key)
+        return self.tenant
+
     @property
     def is_receiving(self) -> bool:
         """A part of a request has come, and the rest of it is awaited."""
@@ -232,10 +244,6 @@ class ClientConnection(asyncio.Protocol):
         return self.closing and self.transport.get_write_buffer_size() > 0
 
     # -- what the exchange tells
-
-    def write(self, data: bytes) -> None:
-        """A part of the answer."""
-        self.transport.write(data)
 
     def answered(self, *, keep: bool) -> None:
         """The answer under way is complete; the next request has its turn, or the connection ends."""

@@ -81,7 +81,7 @@ class Exchange:
             self._answer_self(own[0], plain_answer(*own, "text/plain; charset=utf-8", body_wanted=head.method != b"HEAD"))
             return
         if gateway.keys is not None and head.method != b"OPTIONS":  # what a browser asks before it sends a key: it goes on without one
-            tenant = gateway.keys.tenant_of(head.x_api_key or bearer(head.authorization))
+            tenant = self.client.tenant_of(head.x_api_key or bearer(head.authorization))
             if tenant is None:
                 self._refuse(401, "unknown-key", "The API key is missing or not known here.")
                 return

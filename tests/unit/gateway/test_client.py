@@ -94,3 +94,17 @@ def test_what_a_browser_asks_before_it_sends_a_key_needs_none() -> None:
     client.sends(b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n")
     assert b"HTTP/1.1 401 " in client.heard
     world.at_rest()
+
+
+def test_each_request_has_the_tenant_of_its_own_key() -> None:
+    world = World(keys={"k": "red", "j": "blue"})
+    client = world.client()
+    for key, tenant in (("k", "red"), ("k", "red"), ("j", "blue"), ("x", None), ("", None), ("k", "red")):
+        client.sends(chat("hello", f"Authorization: Bearer {key}", max_tokens=5))
+        current = client.protocol.current
+        assert (current.tenant if current is not None else None) == tenant
+        if tenant is not None:
+            world.engine().says(ok(b"{}"))
+    assert client.heard.count(b"HTTP/1.1 200 ") == 4
+    assert client.heard.count(b"HTTP/1.1 401 ") == 2
+    world.at_rest()

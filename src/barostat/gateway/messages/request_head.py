@@ -50,22 +50,15 @@ class RequestHead:
     def understand(self, name: bytes, value: bytes) -> None:
         """One more field of those that are not copied. `name` in lower case."""
         self.understood += 1
-        if name == b"authorization":
+        if name == b"host":
+            self.hosts += 1
+        elif name == b"content-length":
+            self.lengths += 1
+            self.length = int(value) if value.isdigit() and len(value) < 19 else -1
+        elif name == b"authorization":
             self.authorization = value
         elif name == b"x-api-key":
             self.x_api_key = value
-        else:
-            self._of_the_connection(name, value)
-
-    @property
-    def fields(self) -> int:
-        """How many there are."""
-        return self.understood + len(self.lines) // 4
-
-    def _of_the_connection(self, name: bytes, value: bytes) -> None:
-        if name == b"content-length":
-            self.lengths += 1
-            self.length = int(value) if value.isdigit() and len(value) < 19 else -1
         elif name == b"transfer-encoding":
             self.encodings += 1
             self.chunked = value.strip().lower() == b"chunked"
@@ -75,10 +68,13 @@ class RequestHead:
                 self.named = (self.named or set()) | named
         elif name == b"expect":
             self.expects_100 = value.strip().lower() == b"100-continue"
-        elif name == b"host":
-            self.hosts += 1
         elif name == b"upgrade":
             self.upgrade = True
+
+    @property
+    def fields(self) -> int:
+        """How many there are."""
+        return self.understood + len(self.lines) // 4
 
     def wrong(self) -> tuple[int, str, str] | None:
         """Why this head is refused: status, reason and sentence; None where it may pass."""

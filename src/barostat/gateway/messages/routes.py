@@ -146,8 +146,8 @@ def _output(shape: Shape, document: dict[str, Any]) -> Malformed | None:
     else:
         if shape.route == "completions":
             shape.output_limit = _COMPLETIONS_DEFAULT_TOKENS
-    least = whole(document.get("min_tokens"))
-    if least is not None:
+    least = document.get("min_tokens")
+    if least is not None and (least := whole(least)) is not None:
         shape.least_output_tokens = max(0, min(least, _MOST))
     priority = document.get("priority")
     if type(priority) is int:
