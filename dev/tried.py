@@ -130,6 +130,8 @@ def proposals(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def is_appliable(change: str) -> bool:
-    """True for what can be tried here: a flag, or a budget of a gateway in front. A limit of single requests is forecast alone, and a gateway
-    that has it admits by what requests hold, too."""
+    """True for what can be tried here: a flag, or a budget of a gateway in front.
+
+    A limit of single requests is forecast alone, and a gateway that has it admits by what requests hold, too.
+    """
     return re.match(r"--[a-z]|edge: \{", change) is not None

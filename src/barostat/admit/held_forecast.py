@@ -65,7 +65,6 @@ class ReplicaLedger:
         self.preemptions: int | None = None
         self.token_s: float | None = None
         self.waiting = 0
-        self.most_tokens = 0.0
         self.held_tokens = 0.0
         self.looked_at = NEVER
         self.mean = [0.0] * _COUNT
@@ -77,6 +76,7 @@ class ReplicaLedger:
         self.pool = pool
         self.block_half = pool.block_tokens / 2
         self.block_variance = pool.block_tokens**2 / 12
+        self.most_tokens = sum(map(self.most, self.live.values()))
 
     def holds(self, one: Reservation, produced: int) -> float:
         """Tokens that the request holds once it has produced so many, in whole blocks on average."""
