@@ -52,7 +52,9 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
     )
     parser.add_argument("target", metavar="ID|TARGET", help="an incident, or deploy/NAME for its change in force")
-    parser.add_argument("--dry-run", action="store_true", help="show the plan and the checks; write nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the plan, the checks and what the server would make of it; write nothing"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--in-place", action="store_true", help="without a spare")
     parser.add_argument("--pause-owner", action="store_true", help="suspend Argo CD, Flux, KEDA or an HPA meanwhile")
@@ -108,6 +110,8 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
     print_progress(f"looking at deploy/{campaign.name} in {campaign.namespace} for {arguments.for_s:.0f} s")
     wish = Wish(new_id(campaign.name), "", "recommend", arguments.in_place, arguments.sustained_s)
     found = await campaign.prepare_rollback(state.plan, wish, pause_owners=arguments.pause_owner)
+    if not isinstance(found, NothingPrepared) and not found.wrong and (arguments.dry_run or not (arguments.yes or found.against)):
+        found = await campaign.with_writes(found)
     if json_form and (arguments.dry_run or isinstance(found, NothingPrepared)):
         print_result(preview_json(found))
         return REFUSED if isinstance(found, NothingPrepared) or found.against else OK
@@ -132,6 +136,8 @@ def _show(found: Prepared) -> None:
     print_result(checks_text(found.facts, plan))
     if found.wrong:
         print_result(f"refused: {'; '.join(found.wrong)}")
+    for line in found.writes:
+        print_result(line)
 
 
 def _nothing(why: str, *, json_form: bool) -> int:

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 
 import pytest
-from tests.support.little_kubernetes import NAMESPACE
+from tests.support.little_kubernetes import NAMESPACE, NEW, OLD
 from tests.support.owned_workload import Owned, once
 from tests.support.remedy_runs import Scene, on_a_little_kubernetes
 
@@ -142,3 +142,20 @@ def test_an_owner_that_could_not_be_handed_back_is_no_success(capsys: pytest.Cap
         assert owned.is_as_before
 
     on_a_little_kubernetes(go)
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_dry_run_shows_what_the_server_would_make_of_taking_it_back(output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async def go(found: Scene) -> None:
+        found.kube.floor = 1
+        made = await campaign(found, ("a", "Done", ""))
+        home = found.kube.home
+        home["spec"]["template"]["spec"]["containers"][0]["args"][-1] = NEW
+        home["metadata"]["generation"], home["status"] = 1, {"observedGeneration": 1, "updatedReplicas": 2, "replicas": 2}
+        asked = words("a")
+        asked.yes, asked.dry_run, asked.in_place, asked.output = False, True, True, output
+        await take_back(made, asked)
+        assert f"-    - '{NEW}'" in (said := capsys.readouterr().out), said
+        assert f"+    - '{OLD}'" in said
+
+    on_a_little_kubernetes(go, replicas=2)
