@@ -209,7 +209,8 @@ def tenants(bench: Bench, engine: Engine, fits_per_s: float) -> None:
     until_s = end - 2 * RAMP_S
     for name in ("red", "blue"):
         alone, flooded = (runs[one].good_ratio(bench.slo, name, until_s) for one in ("alone", "flooded"))
-        print(f"    {name}: {alone:.0%} of its answers are good alone, {flooded:.0%} beside the flood")
+        missed = ", ".join(f"{count} {why}" for why, count in runs["flooded"].missed(bench.slo, name, until_s).most_common())
+        print(f"    {name}: {alone:.0%} of its answers are good alone, {flooded:.0%} beside the flood ({missed or 'none missed'})")
         bench.promise(flooded >= OTHERS * alone, f"tenants: {name} keeps {flooded / max(alone, 1e-9):.0%} of what it has alone")
 
 

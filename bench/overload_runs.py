@@ -63,9 +63,11 @@ class Slo:
     def kept(self, answer: Answer) -> bool:
         """True of an answer that kept both so far."""
         times = answer.token_s
-        if not times or times[0] - answer.row.arrival_s > self.ttft_s:
-            return False
-        return (times[-1] - times[0]) / max(1, tokens_of(answer) - 1) <= self.gap_s
+        return self.begun(answer) and (times[-1] - times[0]) / max(1, tokens_of(answer) - 1) <= self.gap_s
+
+    def begun(self, answer: Answer) -> bool:
+        """True of an answer whose first token came in time."""
+        return bool(answer.token_s) and answer.token_s[0] - answer.row.arrival_s <= self.ttft_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,18 @@ class Run:
 
     def good_ratio(self, slo: Slo, tenant: str, until_s: float) -> float:
         """Of this tenant's requests that came until then: how many were good. Cut by the end of the run and good so far: not counted."""
-        own = (one for one, who in zip(self.answers, self.tenants, strict=False) if who == tenant and one.row.arrival_s < until_s)
-        came = [one for one in own if not self.cut_by_the_end(one, slo)]
+        came = self.own(slo, tenant, until_s)
         return sum(map(slo.holds, came)) / max(1, len(came))
+
+    def missed(self, slo: Slo, tenant: str, until_s: float) -> Counter[str]:
+        """What the others of them were: refused, begun too late or not at all, or with gaps too long."""
+        not_good = (one for one in self.own(slo, tenant, until_s) if not slo.holds(one))
+        return Counter("refused" if one.status not in (0, 200) else "slow" if slo.begun(one) else "late" for one in not_good)
+
+    def own(self, slo: Slo, tenant: str, until_s: float) -> list[Answer]:
+        """Of this tenant's requests that came until then: all whose end tells whether they were good."""
+        own = (one for one, who in zip(self.answers, self.tenants, strict=False) if who == tenant and one.row.arrival_s < until_s)
+        return [one for one in own if not self.cut_by_the_end(one, slo)]
 
     def cut_by_the_end(self, one: Answer, slo: Slo) -> bool:
         """True of an answer that was under way, and good so far, when the clients left."""
