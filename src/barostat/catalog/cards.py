@@ -51,7 +51,8 @@ class Card:
 
     @property
     def switched(self) -> bool:
-        """True where several of these meet over a switch that adds up on the way, False for pairs on a bridge and for cards on a bus."""
+        """True where several of these may meet over a switch that adds up on the way (from compute capability 9.0); False for what NVIDIA
+        sells as a pair on a bridge (NVL) or for a bus (PCIe)."""
         return re.search(r"NVL|PCIe", self.name) is None
 
     @property

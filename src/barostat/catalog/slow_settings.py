@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from barostat.core.config import ConfigValue, EngineConfig
 
+RESOLVED_ATTENTION = "resolved_attention_backend"
+"""The setting by which a log tells what attention runs on, whoever chose it."""
 EXCHANGE, SOCKETS = "ranks_exchange_over", "TCP sockets"
 """The setting by which a log tells what ranks exchange over, where it is neither NVLink nor its like; and what NCCL tells of any ranks."""
 _EVERY_KERNEL = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
@@ -20,6 +22,8 @@ _OWN_KERNELS = re.compile(r"xformers|torch.?sdpa|flex.?attention|triton", re.IGN
 _SLOW_FORMATS = ("bitsandbytes", "gguf")
 _USUAL_CARDS = 8.0
 """Of a node whose cards nobody counted."""
+_PCIE_FACTOR = 4.0
+"""A step over PCIe beside the same over NVLink, at most; the step model knows the links of most cards and charges for them already."""
 _KERNELS_FACTOR = 10.0
 """Kernels that are started one by one, or not made for the card, cost this many times at most: longer steps have another reason."""
 
@@ -47,13 +51,14 @@ def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:
         inside = f"--tensor-parallel-size {here:.0f} --pipeline-parallel-size {math.ceil(ranks / here)}"
         told = f"{ranks:.0f} tensor parallel ranks {on}: every layer waits for the link between nodes"
         yield SlowSetting(told, f"with {inside}: layers divided inside a node, stages between nodes")
-    elif over is not None and (over.value != SOCKETS or _alone(config)):
+    elif ranks > 1 and over is not None and (over.value != SOCKETS or _alone(config)):
         inside = "with tensor parallelism inside a node, stages between nodes, and RDMA for what is left"
         linked = "on cards with a link of their own, or with fewer ranks and more replicas"
-        told = f"tensor parallel ranks exchange over {over.value}: every layer waits for it"
-        yield SlowSetting(told, linked if "PCIe" in str(over.value) else inside)
+        told, near = f"tensor parallel ranks exchange over {over.value}: every layer waits for it", "PCIe" in str(over.value)
+        yield SlowSetting(told, linked if near else inside, _PCIE_FACTOR if near else math.inf)
     elif ranks > 1 and _is_set(peers):
-        yield SlowSetting("NCCL_P2P_DISABLE: ranks exchange through the host's memory", "without NCCL_P2P_DISABLE")
+        instead = "without NCCL_P2P_DISABLE, on cards that reach each other without hanging"
+        yield SlowSetting("NCCL_P2P_DISABLE: ranks exchange through the host's memory", instead, _PCIE_FACTOR)
 
 
 def _alone(config: EngineConfig) -> bool:
@@ -67,10 +72,10 @@ def _others(config: EngineConfig) -> Iterator[SlowSetting]:
     if _is_set(config.get("VLLM_TRACE_FUNCTION")):
         yield SlowSetting("VLLM_TRACE_FUNCTION: every call is written to a file", "without VLLM_TRACE_FUNCTION: it is for debugging")
     if (offloaded := config.number("cpu_offload_gb")) is not None and offloaded > 0:
-        told = f"{offloaded:.0f} GiB of weights come from the host's memory in every step"
+        told = f"{offloaded:g} GiB of weights come from the host's memory in every step"
         yield SlowSetting(told, "with weights that fit the cards: fewer bits or more cards, without --cpu-offload-gb")
-    attention = config.get("attention_backend") or config.get("VLLM_ATTENTION_BACKEND")
-    if attention is not None and _OWN_KERNELS.match(str(attention.value)):
+    attention, runs_on = config.get("attention_backend") or config.get("VLLM_ATTENTION_BACKEND"), config.get(RESOLVED_ATTENTION)
+    if attention is not None and all(_OWN_KERNELS.match(str(one.value)) for one in (attention, runs_on or attention)):
         instead = "with the backend that vLLM chooses by itself, or FLASH_ATTN or FLASHINFER where the card has them"
         yield SlowSetting(f"attention runs on {attention.value}, not on kernels for this card", instead, _KERNELS_FACTOR)
     eager = config.get("enforce_eager")

@@ -68,17 +68,6 @@ def script_command(pod: Object, container: str, config_maps: Mapping[str, Object
     return ["sh", "-c", script, *words[place:]] if isinstance(script, str) and place is not None else None
 
 
-def with_script(pod: Object, container: str, config_maps: Mapping[str, Object]) -> Object:
-    """The pod with the script's own text in the place of its file, for reading; as it is where there is none."""
-    written = script_command(pod, container, config_maps)
-    if written is None:
-        return pod
-    listed = [
-        {**item, "command": written, "args": []} if text(item, "name") == container else item for item in objects(pod, "spec", "containers")
-    ]
-    return {**pod, "spec": {**mapping(pod, "spec"), "containers": listed}}
-
-
 def _container(pod: Object, name: str) -> Object:
     return next((item for item in objects(pod, "spec", "containers") if text(item, "name") == name), {})
 

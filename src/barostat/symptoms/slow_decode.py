@@ -41,7 +41,8 @@ def judge(window: Window) -> Verdict:
     if prompts is not None and prompts.mean >= PREFILL_TOKENS_PER_S:
         return Absent(f"decoding is slow beside {prompts.mean:.0f} prompt tokens/s of prefill", evidence)
     batch = window.fresh("batch_size_mean")
-    if batch is not None and running.mean - batch.mean >= 1 and (prompts is None or prompts.high <= 0):
+    stages = window.config.number("pipeline_parallel_size") or 1.0
+    if batch is not None and running.mean - batch.mean * stages >= 1 and (prompts is None or prompts.high <= 0):
         return Absent("decoding is slow beside a prompt that is not counted before it is over", evidence)
     confidence = 0.6 if len(generated.points) == 1 else 0.85
     return Present(f"each running request gets {each:.1f} tokens/s, and no prefill explains it", evidence, confidence)

@@ -31,9 +31,6 @@ def logged(line: str, *flags: str) -> EngineConfig:
         ("WARNING 10-06 15:56:46 [custom_all_reduce.py:144] Custom allreduce is disabled because your platform lacks GPU P2P capability or P2P test failed. To silence this warning, specify disable_custom_all_reduce=True explicitly.", "through the host's memory"),
         ("(Worker_TP0 pid=9) WARNING 10-06 15:56:46 [custom_all_reduce.py:97] Custom allreduce is disabled because this process group spans across nodes.", "link between nodes"),
         ("node-0:881:1303 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/Socket/0", "TCP sockets"),
-        ("INFO 02-13 15:54:31 [cuda.py:227] Using XFormers backend.", "attention runs on XFormers"),
-        ("INFO 03-20 10:08:32 [cuda.py:317] Using TRITON_ATTN attention backend out of potential backends: ['TRITON_ATTN', 'FLEX_ATTENTION'].", "attention runs on TRITON_ATTN"),
-        ("INFO 03-20 10:08:32 [cuda.py:446] Using AttentionBackendEnum.FLEX_ATTENTION backend.", "attention runs on FLEX_ATTENTION"),
         ("WARNING 05-12 10:00:31 logger.py:202] VLLM_TRACE_FUNCTION is enabled. It will record every function executed by Python. This will slow down the code.", "VLLM_TRACE_FUNCTION"),
         ("INFO 11-20 08:00:00 [utils.py:233] non-default args: {'model': 'm', 'enforce_eager': True}", "eager mode"),
         ("INFO 11-20 08:00:00 [utils.py:233] non-default args: {'model': 'm', 'quantization': 'bitsandbytes'}", "weights in bitsandbytes"),
@@ -54,6 +51,8 @@ def test_a_log_line_tells_it(line: str, says: str) -> None:
         "INFO 03-22 10:54:27 [unquantized.py:1] Using TRITON Unquantized MoE backend out of potential backends: ['TRITON', 'FLASHINFER'].",
         "INFO 03-22 10:54:27 [mla.py:1] Using FLASH_ATTN MLA prefill backend.",
         "node-0:881:1303 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/0/GDRDMA",
+        "INFO 02-13 15:54:31 [cuda.py:227] Using XFormers backend.",
+        "INFO 03-20 10:08:32 [rocm.py:317] Using Triton Attention backend.",
         "INFO 03-22 10:54:27 [custom_all_reduce.py:60] Custom allreduce is disabled because of missing custom allreduce library",
     ],
 )  # fmt: skip
@@ -61,10 +60,33 @@ def test_a_line_like_it_tells_nothing(line: str) -> None:
     assert told(logged(line, "--tensor-parallel-size", "8")) == []
 
 
-def test_what_the_log_says_of_attention_overrules_what_was_asked_for() -> None:
-    found = logged("INFO 09-22 20:31:07 [cuda.py:284] Using Flash Attention backend on V1 engine.")
-    assert told(EngineConfig({**found.values, "VLLM_ATTENTION_BACKEND": ConfigValue("XFORMERS", "environment", "x")})) == []
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("INFO 09-22 20:31:07 [cuda.py:284] Using Flash Attention backend on V1 engine.", False),
+        ("INFO 03-20 10:08:32 [cuda.py:317] Using TRITON_ATTN attention backend out of potential backends: ['TRITON_ATTN', 'FLEX_ATTENTION'].", True),
+        ("INFO 03-20 10:08:32 [cuda.py:446] Using AttentionBackendEnum.FLEX_ATTENTION backend.", True),
+        ("INFO 03-20 10:08:32 [cuda.py:446] nothing of it", True),
+    ],
+)  # fmt: skip
+def test_attention_that_was_asked_for_counts_unless_the_log_has_another(line: str, is_told: bool) -> None:
+    """What vLLM chose by itself is what the card has: nothing to set instead."""
+    asked = ("--attention-backend", "TRITON_ATTN")
+    assert (told(logged(line, *asked)) == ["attention runs on TRITON_ATTN, not on kernels for this card"]) is is_told
+    assert not logged(line, *asked).problems
     assert told(config(VLLM_ATTENTION_BACKEND="XFORMERS")) == ["attention runs on XFORMERS, not on kernels for this card"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO 03-20 10:08:33 [fp8.py:205] Using Triton backend for FP8 MoE",
+        "INFO 03-20 10:08:33 [mxfp4.py:160] Using Triton backend",
+        "INFO 03-20 10:08:33 [modelopt.py:9] Using FlashInfer backend for NVFP4 MoE",
+    ],
+)
+def test_what_experts_run_on_is_not_attention(line: str) -> None:
+    assert "resolved_attention_backend" not in logged(line).values
 
 
 def test_ranks_beyond_the_cards_are_on_other_nodes_and_stages_belong_between_them() -> None:

@@ -61,11 +61,14 @@ def with_expected_work(window: Window, card: str | None) -> Window:
 
 
 def _uncounted(window: Window, generated: Signal, prompts: Signal, running: Signal) -> bool:
-    """True where what steps compute is not counted: a pooling model generates nothing, and a prompt counts once it is over."""
+    """True where what steps compute is not counted: a pooling model generates nothing, and a prompt counts once it is over.
+
+    A step of a pipeline has what runs of one of its stages.
+    """
     if generated.high <= 0 or prompts.high > 0:
         return generated.high <= 0 < prompts.high
     batch = window.fresh("batch_size_mean")
-    return batch is not None and running.mean - batch.mean >= 1
+    return batch is not None and running.mean - batch.mean * (window.config.number("pipeline_parallel_size") or 1.0) >= 1
 
 
 def _planned(window: Window, card: str | None) -> CapacityPlan | None:

@@ -26,7 +26,8 @@ from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
-from barostat.engines.vllm.command_line.words import Setting, parse
+from barostat.engines.vllm.command_line.script import script_line
+from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse
 from barostat.engines.vllm.command_line.write_flag import changed_elements, open_words, with_variable
 from barostat.platform.mounted import config_map_of, script_command, script_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
@@ -36,6 +37,10 @@ from barostat.platform.template_diff import HIDDEN, SHOWN_CHARS, shown
 
 TEMPLATE = "/spec/template"
 FROM_REFERENCE = "(from a reference)"
+
+
+_OF_ARGUMENTS = re.compile(r"\$\{?[@*1-9]|\bargv\b")
+"""In a script: what it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +93,7 @@ def set_flag(
         return _variable(template, container.name, name, value)
     item = _container(template, container.name)
     args = _words(item)
-    script = script_command(template, container.name, config_maps or {})
-    line = parse(script or args, container.env)
+    line = _script_line(template, container.name, config_maps or {}, container.env) or parse(args, container.env)
     wanted = canonical_name(name)
     given = line.settings.get(wanted)
     if given is None and (path := line.text("config")) is not None:
@@ -122,10 +126,20 @@ def _written(given: Setting) -> str | None:
 
 
 def _is_heard(template: Object, container: str, name: str, value: ConfigScalar | None, config_maps: Mapping[str, Object]) -> bool:
-    """True unless the engine is started by a script that was read, and which does not hand on what the template says now."""
+    """True unless the engine is started by a script that does not hand on what the template says now: as far as it can be read, else where
+    it never speaks of its arguments."""
     script = script_command(template, container, config_maps)
-    found = parse(script).settings.get(name) if script is not None else None
-    return script is None or ((found is None) is (value is None) and (value is None or found is None or _same(name, found.text, value)))
+    line = None if script is None else script_line(script)
+    if script is not None and line is None:
+        return _OF_ARGUMENTS.search(script[2]) is not None
+    found = line.settings.get(name) if line is not None else None
+    return line is None or ((found is None) is (value is None) and (value is None or found is None or _same(name, found.text, value)))
+
+
+def _script_line(template: Object, container: str, config_maps: Mapping[str, Object], env: Mapping[str, str]) -> CommandLine | None:
+    """What the script comes to that the container starts; None where it starts none, or one that cannot be read."""
+    script = script_command(template, container, config_maps)
+    return None if script is None else script_line(script, env)
 
 
 def _with_words(template: Object, container: str, changed: Sequence[tuple[int, str]], change: ConfigChange) -> Surgery:

@@ -245,7 +245,7 @@ def as_resolved(change: ConfigChange | NotChanged, window: Window | None) -> Con
     number = written_number(canonical_name(change.name), change.value)
     if now == change.value or (number is not None and number == found.value):
         return NotChanged(f"{change.name} is {now} already, as the engine's log says; no argument of the template tells it")
-    return replace(change, former=now)
+    return replace(change, former=now) if change.former is None else change  # a reference is put back as it was written
 
 
 def _change(seen: TargetSnapshot, step: NextStep) -> ConfigChange | NotChanged:

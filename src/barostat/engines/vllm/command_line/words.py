@@ -51,7 +51,8 @@ class Setting:
 class CommandLine:
     """A command line by vLLM's own names. A repeated argument: the last one is in `settings`, all are in `occurrences`.
 
-    `end`: the last word of the engine's command, behind which an argument can be added. `words`: those behind the program.
+    `end`: the last word of the engine's command, behind which an argument can be added. `words`: those behind the program. `started`: the
+    program was seen.
     """
 
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class CommandLine:
     occurrences: tuple[Setting, ...] = ()
     end: Word | None = None
     words: tuple[Word, ...] = ()
+    started: bool = False
 
     def text(self, name: str) -> str | None:
         """The value of the argument as text, or None where it is not given."""
@@ -83,7 +85,7 @@ def parse(args: Sequence[str] | str, env: Mapping[str, str] | None = None) -> Co
         body, assigned, program = _engine_part(words)
     body = _split(body)
     line = _read(body, assigned, problems, whole=not isinstance(args, str), started=program is not None)
-    return replace(line, end=body[-1] if body else program, words=tuple(body))
+    return replace(line, end=body[-1] if body else program, words=tuple(body), started=program is not None)
 
 
 def shell_words_of(elements: Sequence[str]) -> list[Word]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from barostat.catalog.slow_settings import EXCHANGE, SOCKETS
+from barostat.catalog.slow_settings import EXCHANGE, RESOLVED_ATTENTION, SOCKETS
 from barostat.core.config import ConfigScalar
 
 Settings = dict[str, ConfigScalar]
@@ -36,7 +36,7 @@ _VERSION = re.compile(
 _ATTENTION = re.compile(
     r"Using (?:AttentionBackendEnum\.)?(?P<name>XFORMERS|XFormers|TORCH_SDPA|Torch SDPA|FLEX_ATTENTION|FlexAttention|TRITON_(?:ATTN|MLA)"
     r"\w*|Triton(?: MLA)?|FLASH_ATTN\w*|Flash ?Attention(?:-\d)?|FLASHINFER\w*|FlashInfer(?: MLA)?|FLASHMLA\w*|FlashMLA|CUTLASS_MLA"
-    r"|Cutlass MLA) (?:attention )?backend\b"
+    r"|Cutlass MLA) (?:[Aa]ttention )?backend(?=\.| on V1| out of)"
 )
 _EXCHANGE = re.compile(
     r"Custom allreduce is disabled because (?:this process group (?P<nodes>spans across nodes)|it's (?P<slots>not supported on more than "
@@ -78,7 +78,7 @@ def settings_in(text: str) -> Settings:
 
     Units: `*_gib` GiB, `kv_cache_size_tokens` and `max_model_len` tokens. Keys beyond vLLM's arguments: version, kv_cache_size_tokens,
     kv_cache_max_concurrency, available_kv_cache_memory_gib, model_memory_gib, graph_memory_gib, device_memory_gib (of one
-    card), num_gpu_blocks, ranks_exchange_over.
+    card), num_gpu_blocks, ranks_exchange_over, resolved_attention_backend.
     Source: vLLM 0.2 to 0.33, the lines that worker, kv_cache_utils, scheduler and arg_utils print while starting.
     """
     found: Settings = {}
@@ -95,8 +95,8 @@ def settings_in(text: str) -> Settings:
     if "concurrency" in text and (most := _CONCURRENCY.search(text)):
         _put_int(found, "max_model_len", most["maxlen"])
         _put_float(found, "kv_cache_max_concurrency", most["concurrency"])
-    if hit := _ATTENTION.search(text):
-        found["attention_backend"] = hit["name"]
+    if (hit := _ATTENTION.search(text)) and "mxfp4" not in text:
+        found[RESOLVED_ATTENTION] = hit["name"]
     if hit := _EXCHANGE.search(text):
         found[EXCHANGE] = next(_OVER[name] for name, said in hit.groupdict().items() if said)
     if "VLLM_TRACE_FUNCTION is enabled" in text:

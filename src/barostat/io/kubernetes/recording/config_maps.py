@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from barostat.core.redaction.credentials import environment
+from barostat.engines.vllm.command_line.script import as_command, script_line
 from barostat.engines.vllm.command_line.words import parse
 from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS
 from barostat.io.kubernetes.client.yaml_text import NoYaml, decoded
-from barostat.platform.mounted import Mounted, config_map_of, script_of, with_script
-from barostat.platform.objects import mapping, text
+from barostat.platform.mounted import Mounted, config_map_of, script_command, script_of
+from barostat.platform.objects import mapping, objects, text
 from barostat.platform.pod_environment import referred_config_maps, with_references
 from barostat.platform.pods import engine_container
 
@@ -35,7 +37,7 @@ class FromConfigMaps:
         answers = await asyncio.gather(*(cluster.get(CONFIG_MAPS, name, namespace) for namespace, name in places))
         for place, found in zip(places, answers, strict=True):
             self._read[place] = {} if isinstance(found, RequestFailed) else found
-            if isinstance(found, RequestFailed):
+            if isinstance(found, RequestFailed) and found.kind != "not-found":  # one that is not there is optional, or its pod says so
                 (self.lacking if found.kind == "forbidden" else self.problems).append(found.right or found.why)
 
     def of(self, namespace: str) -> dict[str, Object]:
@@ -82,8 +84,16 @@ def _named(pod: Object) -> set[str]:
 
 
 def _filled(pod: Object, config_maps: Mapping[str, Object]) -> Object:
-    container = engine_container(pod)
-    return pod if container is None else dict(with_references(with_script(pod, container.name, config_maps), config_maps))
+    """The pod with its variables, and the command that its script comes to in the place of the script, where that can be read."""
+    filled = with_references(pod, config_maps)
+    container = engine_container(filled)
+    command = None if container is None else script_command(filled, container.name, config_maps)
+    line = None if container is None or command is None else script_line(command, container.env)
+    if container is None or line is None:
+        return dict(filled)
+    told = {"command": as_command(line, environment(line.env)), "args": []}
+    listed = [{**item, **told} if text(item, "name") == container.name else item for item in objects(filled, "spec", "containers")]
+    return {**filled, "spec": {**mapping(filled, "spec"), "containers": listed}}
 
 
 def _behind_config(pod: Object, written: Object) -> Mounted | None:

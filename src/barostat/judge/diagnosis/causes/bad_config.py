@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from barostat.catalog.slow_settings import slow_settings
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
-from barostat.symptoms.slower_than_card import times_too_slow
+from barostat.symptoms.slower_than_card import host_is_short, times_too_slow
 
 KINDS = (
     ("unknown-argument", "argument"),
@@ -44,7 +44,10 @@ LEADS = {
 }
 
 
-SAYS_MORE = ("preemption-heavy", "kv-capacity-waiting", "engine-died", "endpoint-silent", "gpu-throttled")
+SAYS_MORE = (
+    "preemption-heavy", "kv-capacity-waiting", "engine-died", "endpoint-silent", "gpu-throttled", "tokens-stalled", "probe-unanswered",
+    "core-stopped", "collective-hang", "gpu-program-error", "cpu-throttled", "host-cpu-saturated", "foreign-gpu-memory",
+)  # fmt: skip
 """Beside these a setting that makes steps slow makes it worse, and is not what is to be mended first."""
 
 
@@ -62,7 +65,7 @@ def _slow(case: Case) -> Claim | None:
         summary=f"A setting makes every step slow: {case.because('slower-than-card')}.",
         rests_on=("slower-than-card", *case.present("requests-waiting", "tail-latency-up", "slow-decode", "recent-rollout")),
         variant="slow",
-        only_contributes=bool(case.present(*SAYS_MORE)),
+        only_contributes=bool(case.present(*SAYS_MORE) or host_is_short(case.window)),
     )
 
 
