@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barostat.catalog.signals import signal
+from barostat.core.config import ConfigValue, EngineConfig
 from barostat.core.diagnosis import CAUSES, VARIANTS
 from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
@@ -235,3 +236,21 @@ def test_the_load_before_a_crash_is_neither_its_cause_nor_healthy() -> None:
     assert named(crashed) == "unknown"
     oom = Case(crashed.window, {**crashed.verdicts, "gpu-oom-serving": Present("out of memory", ())})
     assert named(oom) == "gpu-oom/serving"
+
+
+@pytest.mark.parametrize(
+    ("also", "expected"),
+    [
+        ("", "bad-config/slow"),
+        ("tokens-stalled", "hung-engine/no-tokens"),
+        ("cpu-throttled", "host-bound/cpu"),
+        ("preemption-heavy", "kv-preemption-thrash"),
+    ],
+)
+def test_a_slow_setting_stands_behind_what_says_more(also: str, expected: str) -> None:
+    """Eager mode is one thing, an engine that makes no token at all another."""
+    pictured = case(f"slower-than-card engine-busy requests-waiting {also}")
+    signals = [signal("expected_work_ratio", [(at, 0.2) for at in (0.0, 15.0, 30.0)], "test")]
+    eager = EngineConfig({"enforce_eager": ConfigValue(True, "flag", "--enforce-eager")})
+    window = Window("r", 30.0, {**pictured.window.signals, **{one.name: one for one in signals if one is not None}}, config=eager)
+    assert named(Case(window, pictured.verdicts)) == expected

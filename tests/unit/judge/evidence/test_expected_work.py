@@ -18,8 +18,10 @@ ARGS = ("vllm", "serve", "Qwen/Qwen3-32B", "--tensor-parallel-size", "2", "--max
 EIGHT = ("vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "131072")
 
 
-def scrapes(prompts_per_s: float, generated_per_s: float, running: int, waiting: int = 0, usage: float = 0.04) -> tuple[Scrape, ...]:
-    """Six scrapes, 15 s apart, of an engine at constant rates."""
+def scrapes(
+    prompts_per_s: float, generated_per_s: float, running: int, waiting: int = 0, usage: float = 0.04, batch: float | None = None
+) -> tuple[Scrape, ...]:
+    """Six scrapes, 15 s apart, of an engine at constant rates. `batch`: sequences of a step, where the engine counts its steps."""
     made = []
     for place in range(6):
         passed_s = 15.0 * place
@@ -31,15 +33,28 @@ def scrapes(prompts_per_s: float, generated_per_s: float, running: int, waiting:
             f'vllm:generation_tokens_total{{engine="0",model_name="m"}} {generated_per_s * passed_s:.0f}',
             'vllm:num_preemptions_total{engine="0",model_name="m"} 0',
         )
+        if batch is not None:
+            steps = generated_per_s / batch * passed_s
+            lines += (
+                f'vllm:iteration_tokens_total_bucket{{engine="0",model_name="m",le="+Inf"}} {steps:.0f}',
+                f'vllm:iteration_tokens_total_count{{engine="0",model_name="m"}} {steps:.0f}',
+                f'vllm:iteration_tokens_total_sum{{engine="0",model_name="m"}} {generated_per_s * passed_s:.0f}',
+            )
         made.append(Scrape(AT - 75 + passed_s, "\n".join(lines) + "\n", "x"))
     return tuple(made)
 
 
 def recording(
-    gpu: str | None, version: str | None, *rates: float, usage: float = 0.04, args: tuple[str, ...] = ARGS, **more: Any
+    gpu: str | None,
+    version: str | None,
+    *rates: float,
+    usage: float = 0.04,
+    args: tuple[str, ...] = ARGS,
+    batch: float | None = None,
+    **more: Any,
 ) -> Recording:
     prompts, generated, running, waiting = rates
-    texts = scrapes(prompts, generated, int(running), int(waiting), usage)
+    texts = scrapes(prompts, generated, int(running), int(waiting), usage, batch)
     return Recording("test", AT, (ReplicaRecording("a", args=args, gpu=gpu, version=version, scrapes=texts, **more),))
 
 
@@ -105,6 +120,12 @@ def test_tokens_of_long_prompts_attend_to_all_before_them() -> None:
 def test_nothing_is_expected_where_the_work_is_not_counted() -> None:
     assert expected(4000, 0, 4, 0) is None  # a pooling model
     assert expected(0, 0, 1, 0) == 0  # nothing computed, or a prompt that is not over
+
+
+def test_a_stage_of_a_pipeline_has_a_part_of_what_runs() -> None:
+    """Half of what runs in each step is no prompt that is not counted yet, where there are two stages."""
+    assert expected(0, 30, 8, 0, batch=4) is None
+    assert expected(0, 30, 8, 0, batch=4, args=(*ARGS, "--pipeline-parallel-size", "2")) is not None
 
 
 def test_an_old_engine_may_need_more_of_its_host() -> None:
