@@ -25,7 +25,7 @@ def scrapes(
     made = []
     for place in range(6):
         passed_s = 15.0 * place
-        lines = (
+        lines: tuple[str, ...] = (
             f'vllm:num_requests_running{{engine="0",model_name="m"}} {running}',
             f'vllm:num_requests_waiting{{engine="0",model_name="m"}} {waiting}',
             f'vllm:kv_cache_usage_perc{{engine="0",model_name="m"}} {usage}',
