@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from barostat.core.config import ConfigValue, EngineConfig
+from barostat.core.window import Window
 
 RESOLVED_ATTENTION = "resolved_attention_backend"
 """The setting by which a log tells what attention runs on, whoever chose it."""
@@ -40,6 +41,12 @@ class SlowSetting:
 def slow_settings(config: EngineConfig, cards: float | None) -> tuple[SlowSetting, ...]:
     """Those that are set, the heaviest first. `cards`: that were seen where the engine runs; None: not looked at."""
     return (*_links(config, cards), *_others(config))
+
+
+def slow_settings_of(window: Window) -> tuple[SlowSetting, ...]:
+    """Those of an engine as it was seen."""
+    cards = window.fresh("gpu_count")
+    return slow_settings(window.config, None if cards is None else cards.last)
 
 
 def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:

@@ -11,9 +11,8 @@ Source: vLLM 0.32.0 parallelism guide (tensor parallelism within a node), Compil
 
 from __future__ import annotations
 
-from barostat.catalog.slow_settings import slow_settings
+from barostat.catalog.slow_settings import slow_settings_of
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import last_of
 
 NAME = "slow-setting"
 
@@ -22,7 +21,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """What to set instead of the heaviest of those that are set. A person does it: what else it changes is not known here."""
     if situation.variant != "slow":
         return NotApplicable(NAME, "steps are not what is slow")
-    found = slow_settings(situation.window.config, last_of(situation.window, "gpu_count"))
+    found = slow_settings_of(situation.window)
     if not found:
         return NotApplicable(NAME, "no setting that makes steps slow is there")
     return Proposal(NAME, f"start it {found[0].instead}", found[0].told, True, 20)

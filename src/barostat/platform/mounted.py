@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from barostat.platform.objects import Object, mapping, objects, sequence, text
+from barostat.platform.objects import Object, mapping, objects, text
+from barostat.platform.pods import command_words, container_named
 
 _BEFORE = ("sh", "bash", "dash", "ash", "env", "tini", "dumb-init", "exec")
 """Programs that run the file behind them and their options."""
@@ -27,11 +28,8 @@ class Mounted:
 def config_map_of(pod: Object, container: str, path: str) -> Mounted | None:
     """The ConfigMap and the key that the file is, or None where it comes from elsewhere. `pod`: a pod, or a pod template."""
     file = PurePosixPath(path)
-    mounts = [
-        entry
-        for entry in objects(_container(pod, container), "volumeMounts")
-        if _covers(PurePosixPath(text(entry, "mountPath") or "/-"), file)
-    ]
+    item = container_named(pod, container)
+    mounts = [entry for entry in objects(item, "volumeMounts") if _covers(PurePosixPath(text(entry, "mountPath") or "/-"), file)]
     if not mounts or ".." in file.parts:
         return None
     mount = max(mounts, key=lambda entry: len(PurePosixPath(text(entry, "mountPath")).parts))  # the deepest one hides the others
@@ -54,34 +52,23 @@ def _covers(mount: PurePosixPath, file: PurePosixPath) -> bool:
 
 def script_of(pod: Object, container: str) -> Mounted | None:
     """The key of a ConfigMap that the container runs; None where it starts anything else. `pod`: a pod, or a pod template."""
-    words = _words(_container(pod, container))
-    place = _place(words)
-    return None if place is None else config_map_of(pod, container, words[place])
+    run = _run(command_words(container_named(pod, container)))
+    return config_map_of(pod, container, run[0]) if run else None
 
 
 def script_command(pod: Object, container: str, config_maps: Mapping[str, Object]) -> list[str] | None:
     """The script with its arguments as `sh -c TEXT FILE ARGUMENTS`; None where none is run that is among `config_maps` (by name)."""
     held = script_of(pod, container)
     script = None if held is None else mapping(config_maps.get(held.config_map, {}), "data").get(held.key)
-    words = _words(_container(pod, container))
-    place = _place(words)
-    return ["sh", "-c", script, *words[place:]] if isinstance(script, str) and place is not None else None
+    return ["sh", "-c", script, *_run(command_words(container_named(pod, container)))] if isinstance(script, str) else None
 
 
-def _container(pod: Object, name: str) -> Object:
-    return next((item for item in objects(pod, "spec", "containers") if text(item, "name") == name), {})
-
-
-def _words(container: Object) -> list[str]:
-    return [word for key in ("command", "args") for word in sequence(container, key) if isinstance(word, str)]
-
-
-def _place(words: list[str]) -> int | None:
-    """Index of the file that is run; None for a text (`-c`), and for a program that is found by its name."""
+def _run(words: list[str]) -> list[str]:
+    """The file that is run and its arguments; empty for a text (`-c`), and for a program that is found by its name."""
     for place, word in enumerate(words):
         if word.startswith("-"):
             if "c" in word.partition("=")[0].lstrip("-")[:3]:
-                return None
+                return []
         elif PurePosixPath(word).name not in _BEFORE:
-            return place if word.startswith("/") else None
-    return None
+            return words[place:] if word.startswith("/") else []
+    return []

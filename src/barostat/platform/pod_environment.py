@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from barostat.platform.objects import Object, mapping, objects, text
+from barostat.platform.pods import container_named
 
 _IDENTIFIER = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
@@ -26,7 +27,7 @@ def with_references(pod: Object, config_maps: Mapping[str, Object]) -> Object:
 
 def referred_config_maps(pod: Object, container: str) -> tuple[str, ...]:
     """The names of those that the container's variables are from."""
-    item = next((found for found in objects(pod, "spec", "containers") if text(found, "name") == container), {})
+    item = container_named(pod, container)
     named = [text(source, "configMapRef", "name") for source in objects(item, "envFrom")]
     named += [text(entry, "valueFrom", "configMapKeyRef", "name") for entry in objects(item, "env")]
     return tuple(dict.fromkeys(filter(None, named)))

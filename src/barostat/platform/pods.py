@@ -147,7 +147,7 @@ def engine_container(pod: Object) -> Container | None:
 
 
 def _likeness(container: Object) -> int:
-    words = " ".join(part for part in (*sequence(container, "command"), *sequence(container, "args")) if isinstance(part, str))
+    words = " ".join(command_words(container))
     image, name = text(container, "image"), text(container, "name")
     asks = mapping(container, "resources", "limits")
     helper = bool(_ROUTER.search(f"{name} {image.rpartition('/')[2]}"))
@@ -161,11 +161,10 @@ def _container(item: Object, pod: Object) -> Container:
     entries = objects(item, "env")
     env = {text(entry, "name"): text(entry, "value") for entry in entries if text(entry, "name") and "valueFrom" not in entry}
     limits = _amounts(item, "limits")
-    words = (*sequence(item, "command"), *sequence(item, "args"))
     return Container(
         name=text(item, "name"),
         image=text(item, "image"),
-        args=tuple(_expanded(word, env) for word in words if isinstance(word, str)),
+        args=tuple(_expanded(word, env) for word in command_words(item)),
         env=env,
         env_names=tuple(text(entry, "name") for entry in entries if text(entry, "name")),
         limits=limits,
@@ -186,6 +185,16 @@ def _amounts(item: Object, kind: str) -> dict[str, str]:
         for name, amount in mapping(item, "resources", kind).items()
         if isinstance(name, str) and isinstance(amount, str | int | float) and not isinstance(amount, bool)
     }
+
+
+def container_named(pod: Object, name: str) -> Object:
+    """The container of that name as it is written; empty where there is none. `pod`: a pod, or a pod template."""
+    return next((item for item in objects(pod, "spec", "containers") if text(item, "name") == name), {})
+
+
+def command_words(container: Object) -> list[str]:
+    """Command and args as they are written: references stay references."""
+    return [word for key in ("command", "args") for word in sequence(container, key) if isinstance(word, str)]
 
 
 def _expanded(word: str, env: Mapping[str, str]) -> str:

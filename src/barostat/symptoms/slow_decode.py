@@ -40,12 +40,21 @@ def judge(window: Window) -> Verdict:
     prompts = window.fresh("prompt_tokens_per_s")
     if prompts is not None and prompts.mean >= PREFILL_TOKENS_PER_S:
         return Absent(f"decoding is slow beside {prompts.mean:.0f} prompt tokens/s of prefill", evidence)
-    batch = window.fresh("batch_size_mean")
-    stages = window.config.number("pipeline_parallel_size") or 1.0
-    if batch is not None and running.mean - batch.mean * stages >= 1 and (prompts is None or prompts.high <= 0):
+    if prompt_not_counted(window):
         return Absent("decoding is slow beside a prompt that is not counted before it is over", evidence)
     confidence = 0.6 if len(generated.points) == 1 else 0.85
     return Present(f"each running request gets {each:.1f} tokens/s, and no prefill explains it", evidence, confidence)
+
+
+def prompt_not_counted(window: Window) -> bool:
+    """True where a request runs that gets no token from any step while no prompt is counted: its own is, when it is over.
+
+    A step of a pipeline has what runs of one of its stages.
+    """
+    running, batch, prompts = (window.fresh(name) for name in ("running_requests", "batch_size_mean", "prompt_tokens_per_s"))
+    if running is None or batch is None or (prompts is not None and prompts.high > 0):
+        return False
+    return running.mean - batch.mean * (window.config.number("pipeline_parallel_size") or 1.0) >= 1
 
 
 SYMPTOM = Symptom("slow-decode", "decoding crawls", judge, needs=("running_requests", "generation_tokens_per_s"))

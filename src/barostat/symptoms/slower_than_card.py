@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from barostat.catalog.slow_settings import slow_settings
+from barostat.catalog.slow_settings import slow_settings_of
 from barostat.core.signal import Signal
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Evidence, Present, Verdict
@@ -100,9 +100,7 @@ def host_is_short(window: Window) -> str:
 
 def _explanations(window: Window) -> Iterator[str]:
     """What was seen that makes steps slow."""
-    cards = window.fresh("gpu_count")
-    for setting in slow_settings(window.config, None if cards is None else cards.last):
-        yield setting.told
+    yield from (setting.told for setting in slow_settings_of(window))
     if (fault := window.fresh("gpu_throttle_fault")) is not None and fault.last > 0:
         yield f"{fault.last:.0f} cards run with their clocks cut{f' ({fault.detail})' if fault.detail else ''}"
     if (foreign := window.fresh("gpu_foreign_memory_bytes")) is not None and foreign.last >= SHARED_BYTES:

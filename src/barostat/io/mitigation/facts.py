@@ -136,11 +136,9 @@ async def _lacking(cluster: Cluster, pace: ActTiming, namespace: str) -> tuple[s
 async def with_rights(error: OutsideError, cluster: Cluster, pace: ActTiming, namespace: str) -> OutsideError:
     """The error; where rights are missing, with all that are: who gives the one that it names meets the next."""
     lacking = None if error.retryable else await _lacking(cluster, pace, namespace)
-    return (
-        OutsideError(f"{error}; rights that a remedy needs and that are missing: {', '.join(lacking)}", retryable=False)
-        if lacking
-        else error
-    )
+    if not lacking:
+        return error
+    return OutsideError(f"{error}; rights that a remedy needs and that are missing: {', '.join(lacking)}", retryable=False)
 
 
 async def _rights_to_pause(cluster: Cluster, pace: ActTiming, seen: TargetSnapshot) -> None:

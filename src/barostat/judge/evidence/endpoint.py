@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from barostat.engines.vllm.command_line.words import parse
 from barostat.platform.objects import Object, count, mapping, objects, text
-from barostat.platform.pods import Container, engine_container, looks_like_vllm
+from barostat.platform.pods import Container, container_named, engine_container, looks_like_vllm
 
 DEFAULT_PORT = 8000
 """Where `vllm serve` listens unless told otherwise."""
@@ -65,12 +65,12 @@ def endpoints(pod: Object) -> tuple[Endpoint, ...]:
 
 def _is_vllms(pod: Object, container: Container) -> bool:
     """True for vLLM's own command line, and not that of a script around it, which may pass another port."""
-    own = next((item for item in objects(pod, "spec", "containers") if text(item, "name") == container.name), {})
+    own = container_named(pod, container.name)
     return not own.get("command") or any("vllm" in word for word in container.args)
 
 
 def _named(pod: Object, container: str) -> list[tuple[str, int]]:
-    entries = [entry for item in objects(pod, "spec", "containers") if text(item, "name") == container for entry in objects(item, "ports")]
+    entries = objects(container_named(pod, container), "ports")
     return [
         (text(entry, "name"), number)
         for entry in entries

@@ -21,6 +21,7 @@ from barostat.judge.sizing.plan import CapacityPlan, PlanRequest, plan
 from barostat.judge.sizing.planned_steps import doubt_of_plan, steps_of_plan
 from barostat.kv.read_architecture import read_architecture
 from barostat.kv.step_time.model import StepLoad, StepTimeModel
+from barostat.symptoms.slow_decode import prompt_not_counted
 
 _CHUNK_TOKENS = 2048.0
 # Engines before these spend more of a step on the host than any that was measured: one standard deviation, over the step.
@@ -38,7 +39,7 @@ def with_expected_work(window: Window, card: str | None) -> Window:
     )  # fmt: skip
     if generated is None or prompts is None or running is None or (card is not None and _SLICE.search(card)):
         return window
-    if _uncounted(window, generated, prompts, running):
+    if _uncounted(window, generated, prompts):
         return window
     made = _planned(window, card)
     if made is None or (model := steps_of_plan(made)) is None or (doubt := doubt_of_plan(made)) is None:
@@ -60,15 +61,9 @@ def with_expected_work(window: Window, card: str | None) -> Window:
     return replace(window, signals={**window.signals, **{item.name: item for item in found if item is not None}})
 
 
-def _uncounted(window: Window, generated: Signal, prompts: Signal, running: Signal) -> bool:
-    """True where what steps compute is not counted: a pooling model generates nothing, and a prompt counts once it is over.
-
-    A step of a pipeline has what runs of one of its stages.
-    """
-    if generated.high <= 0 or prompts.high > 0:
-        return generated.high <= 0 < prompts.high
-    batch = window.fresh("batch_size_mean")
-    return batch is not None and running.mean - batch.mean * (window.config.number("pipeline_parallel_size") or 1.0) >= 1
+def _uncounted(window: Window, generated: Signal, prompts: Signal) -> bool:
+    """True where what steps compute is not counted: a pooling model generates nothing, and a prompt counts once it is over."""
+    return prompts.high > 0 if generated.high <= 0 else prompt_not_counted(window)
 
 
 def _planned(window: Window, card: str | None) -> CapacityPlan | None:

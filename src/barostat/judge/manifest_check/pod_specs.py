@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from barostat.judge.manifest_check.scrapes import asks_for_scrape
+from barostat.judge.manifest_check.written import written
 from barostat.lint.document import Document, Node
 from barostat.lint.facts import Given, Pod
 
@@ -147,7 +148,7 @@ def _made(
 
 def _given(document: Document, node: Node | None, *route: str) -> Given | None:
     found = node.get(*route) if node is not None else None
-    return Given(found.text, document.place(found)) if found is not None and found.kind == "scalar" else None
+    return written(document, found) if found is not None and found.kind == "scalar" else None
 
 
 def _texts(node: Node | None, key: str) -> dict[str, str]:

@@ -27,12 +27,12 @@ from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
 from barostat.engines.vllm.command_line.script import script_line
-from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse
+from barostat.engines.vllm.command_line.words import Setting, parse
 from barostat.engines.vllm.command_line.write_flag import changed_elements, open_words, with_variable
 from barostat.platform.mounted import config_map_of, script_command, script_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
 from barostat.platform.pod_environment import with_references
-from barostat.platform.pods import engine_container
+from barostat.platform.pods import command_words, container_named, engine_container
 from barostat.platform.template_diff import HIDDEN, SHOWN_CHARS, shown
 
 TEMPLATE = "/spec/template"
@@ -91,9 +91,10 @@ def set_flag(
         return NotChanged("the template has no container")
     if name.isupper() or name.startswith("VLLM_"):
         return _variable(template, container.name, name, value)
-    item = _container(template, container.name)
-    args = _words(item)
-    line = _script_line(template, container.name, config_maps or {}, container.env) or parse(args, container.env)
+    item = container_named(template, container.name)
+    args = command_words(item)
+    script = script_command(template, container.name, config_maps or {})
+    line = (script_line(script, container.env) if script is not None else None) or parse(args, container.env)
     wanted = canonical_name(name)
     given = line.settings.get(wanted)
     if given is None and (path := line.text("config")) is not None:
@@ -129,22 +130,17 @@ def _is_heard(template: Object, container: str, name: str, value: ConfigScalar |
     """True unless the engine is started by a script that does not hand on what the template says now: as far as it can be read, else where
     it never speaks of its arguments."""
     script = script_command(template, container, config_maps)
-    line = None if script is None else script_line(script)
-    if script is not None and line is None:
+    if script is None:
+        return True
+    if (line := script_line(script)) is None:
         return _OF_ARGUMENTS.search(script[2]) is not None
-    found = line.settings.get(name) if line is not None else None
-    return line is None or ((found is None) is (value is None) and (value is None or found is None or _same(name, found.text, value)))
-
-
-def _script_line(template: Object, container: str, config_maps: Mapping[str, Object], env: Mapping[str, str]) -> CommandLine | None:
-    """What the script comes to that the container starts; None where it starts none, or one that cannot be read."""
-    script = script_command(template, container, config_maps)
-    return None if script is None else script_line(script, env)
+    found = line.settings.get(name)
+    return (found is None) is (value is None) and (value is None or found is None or _same(name, found.text, value))
 
 
 def _with_words(template: Object, container: str, changed: Sequence[tuple[int, str]], change: ConfigChange) -> Surgery:
     """The template with these words, each put into command or args as the word was whose place it has."""
-    item = _container(template, container)
+    item = container_named(template, container)
     command, args = _strings(item, "command"), _strings(item, "args")
     new: dict[str, list[str]] = {"command": [], "args": []}
     seen = -2
@@ -168,8 +164,8 @@ def _with_words(template: Object, container: str, changed: Sequence[tuple[int, s
 
 
 def _variable(template: Object, container: str, name: str, value: ConfigScalar | None) -> Surgery | NotChanged:
-    item = _container(template, container)
-    args = _words(item)
+    item = container_named(template, container)
+    args = command_words(item)
     assigned = parse(args).env
     if name in assigned:
         written = with_variable(args, name, _text(value))
@@ -268,10 +264,6 @@ def _in_config_file(
     return Surgery(change, f"{mounted.key} in ConfigMap {mounted.config_map}", template, patch, tuple(diff), new)
 
 
-def _container(template: Object, name: str) -> Object:
-    return next((entry for entry in objects(template, "spec", "containers") if text(entry, "name") == name), {})
-
-
 def _index(template: Object, name: str) -> int:
     listed = sequence(template, "spec", "containers")
     return next((place for place, entry in enumerate(listed) if isinstance(entry, dict) and text(entry, "name") == name), 0)
@@ -279,11 +271,6 @@ def _index(template: Object, name: str) -> int:
 
 def _strings(item: Object, key: str) -> list[str]:
     return [word for word in sequence(item, key) if isinstance(word, str)]
-
-
-def _words(item: Object) -> list[str]:
-    """Command and args as they are written: references stay references."""
-    return [*_strings(item, "command"), *_strings(item, "args")]
 
 
 def _edited(template: Object, container: str, found: Mapping[str, Any]) -> Object:

@@ -18,7 +18,7 @@ from barostat.core.change import ConfigChange
 from barostat.core.diagnosis import NextStep
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 from barostat.platform.objects import Object, mapping, objects, text, value
-from barostat.platform.pods import engine_container
+from barostat.platform.pods import container_named, engine_container
 
 MEMORY, SHM, LINKS, STARTUP = "memory", "/dev/shm", "enableServiceLinks", "startupProbe"
 UNLIMITED = "unlimited"
@@ -134,7 +134,7 @@ def _mount(engine: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _shm_now(template: Object) -> str | NotChanged | None:
     container = engine_container(template)
-    engine = next((item for item in objects(template, "spec", "containers") if container and text(item, "name") == container.name), {})
+    engine = container_named(template, container.name) if container else {}
     mount = _mount(engine)
     if mount is None:
         return None

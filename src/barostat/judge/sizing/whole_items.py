@@ -25,9 +25,8 @@ _VIDEO_TOKENS = 32 * (70 + 8)
 
 def step_with_items(model: Architecture, config: EngineConfig, version: EngineVersion, tokens: int) -> tuple[int, tuple[str, ...]]:
     """Tokens a step once the longest item fits, and why the engine ends where it does not."""
-    if tokens >= _VIDEO_TOKENS or version.before(_WHOLE_SINCE) or not _sees_both_ways(model) or is_text_only(config):
-        return tokens, ()
-    if not takes_videos(config):
+    sees = _sees_both_ways(model) and takes_videos(config) and not is_text_only(config)
+    if tokens >= _VIDEO_TOKENS or version.before(_WHOLE_SINCE) or not sees:
         return tokens, ()
     if not is_given(config, "max_num_batched_tokens") and version.at_least(_RAISED_SINCE):
         return _VIDEO_TOKENS, ()

@@ -95,9 +95,9 @@ def settings_in(text: str) -> Settings:
     if "concurrency" in text and (most := _CONCURRENCY.search(text)):
         _put_int(found, "max_model_len", most["maxlen"])
         _put_float(found, "kv_cache_max_concurrency", most["concurrency"])
-    if (hit := _ATTENTION.search(text)) and "mxfp4" not in text:
+    if " backend" in text and "mxfp4" not in text and (hit := _ATTENTION.search(text)):
         found[RESOLVED_ATTENTION] = hit["name"]
-    if hit := _EXCHANGE.search(text):
+    if ("allreduce is disabled" in text or "CCL INFO" in text) and (hit := _EXCHANGE.search(text)):
         found[EXCHANGE] = next(_OVER[name] for name, said in hit.groupdict().items() if said)
     if "VLLM_TRACE_FUNCTION is enabled" in text:
         found["VLLM_TRACE_FUNCTION"] = True

@@ -20,7 +20,7 @@ Source: argparse, vLLM 0.32.0 engine arguments; Kubernetes 1.34 container states
 
 from __future__ import annotations
 
-from barostat.catalog.slow_settings import slow_settings
+from barostat.catalog.slow_settings import slow_settings_of
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
 from barostat.symptoms.slower_than_card import host_is_short, times_too_slow
 
@@ -55,9 +55,8 @@ def _slow(case: Case) -> Claim | None:
     """A claim where steps are too slow and a setting explains as much; None elsewhere."""
     if not case.present("slower-than-card"):
         return None
-    cards, times = case.window.fresh("gpu_count"), times_too_slow(case.window)
-    found = slow_settings(case.window.config, None if cards is None else cards.last)
-    if not any(setting.most >= times for setting in found):
+    times = times_too_slow(case.window)
+    if not any(setting.most >= times for setting in slow_settings_of(case.window)):
         return None
     return Claim(
         confidence=case.confidence("slower-than-card") * 0.9,
