@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone debian fix gpu vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
+.PHONY: help demo test test-long check lint lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone on-compiled compiled debian fix gpu vllm prometheus envoy redis gateway-peers load-peers browser cluster cluster-down cluster-binaries lock docs site dist clean explore fuzz coverage audit
 # Each run of pytest loads its tests from compiled code, which is therefore kept, in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -70,7 +70,7 @@ test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Red
 	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy debian cluster-binaries)
 	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check EXAMPLES=50)
 	$(BIN)/pytest -n 2 $(AGAIN) -m sweep $(PURE_TESTS) $(OTHER_TESTS)
-	$(if $(filter true,$(CI)),$(MAKE) fuzz-short)
+	$(if $(filter true,$(CI)),$(MAKE) fuzz-short on-compiled)
 	$(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity
 	$(MAKE) alone
 
@@ -81,6 +81,11 @@ BESIDE := $(AGAIN) --durations=25
 
 fuzz-short: $(STAMP) # the same inputs every time: what is new is for the nightly run to find
 	$(BIN)/python -m tests.fuzz.fuzz --jobs 2 --inputs 1000 --busy
+
+# The compiled form does what the pure one does: the same tests, from its own environment.
+on-compiled: .compiled/.installed
+	.compiled/bin/barostat version | grep "gateway: compiled"
+	.compiled/bin/python -m pytest -n 2 $(AGAIN) -m "not long and not alone" tests/unit/admit tests/unit/gateway tests/unit/judge/experiments tests/integration/test_gateway.py tests/integration/test_gateway_hostile.py
 
 beside-real: $(STAMP) # most of these is waiting for one engine's one busy thread: CI runs two side by side
 	$(BIN)/pytest $(BESIDE) -m "not long and not alone" tests/integration
@@ -165,8 +170,22 @@ docs: $(STAMP) ## make the generated pages, schemas, dashboards, rules and the p
 site: $(STAMP) ## the docs as a site in build/site, searchable where it is served (python -m http.server -d build/site); a dead link ends it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+compiled: .compiled/.installed ## the gateway with its hot half compiled, in an environment of its own (.compiled); COMPILED_PYTHON=: by which Python it runs
+
+# It runs by any Python of the same minor version; one that was built with its profile (a distribution's, the image's) is the quicker one.
+COMPILED_PYTHON ?= $(BIN)/python
+COMPILED_OF := $(shell sed -n 's|^ *"\(barostat/.*\)",$$|src/\1|p' pyproject.toml)
+
+.compiled/.installed: $(STAMP) dev/compiled_wheel.py $(wildcard $(COMPILED_OF))
+	rm -rf .compiled
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w .compiled/wheel .
+	$(COMPILED_PYTHON) -m venv --without-pip .compiled
+	$(BIN)/python -m pip --python .compiled/bin/python install --quiet --disable-pip-version-check --no-deps --no-index .compiled/wheel/*.whl
+	echo "$(CURDIR)/$(VENV)/lib/$$(ls $(VENV)/lib)/site-packages" > .compiled/lib/$$(ls .compiled/lib)/site-packages/needed.pth
+	@touch $@
+
 dist: $(STAMP) ## the wheel and the source archive in dist/, each checked in an environment of its own
 	$(BIN)/python dev/dist.py
 
 clean: ## remove what make made here (the vLLM cache stays)
-	rm -rf $(VENV) dist .vllm .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .compiled dist .vllm .mypy_cache .ruff_cache .pytest_cache

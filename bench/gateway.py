@@ -1,11 +1,12 @@
 """What the gateway costs: ours beside haproxy, nginx, Envoy, vllm-router, two proxies in Python (bare, aiohttp), LiteLLM's, and none.
 
-    make gateway-peers && python bench/gateway.py [--only barostat,nginx] [--rounds 3] [--seconds 2] [--json FILE]
+    make compiled gateway-peers && python bench/gateway.py [--only barostat,nginx] [--rounds 3] [--seconds 2] [--json FILE]
 
 One upstream in C for all (gateway_peers/upstream.c), on the core of the load; each proxy on a core of its own, the others
-stopped meanwhile. Rounds are interleaved, medians told. Ours runs with every feature on. Exits 1 where ours misses what it
-promises; a peer that cannot run is said. `bare` (gateway_peers/bare_proxy.py) passes bytes on with the same libraries and decides
-nothing: how fast this machine runs Python, of which the promises in absolute figures know nothing.
+stopped meanwhile. Rounds are interleaved, medians told. Ours runs with every feature on, its hot half compiled; `pure` is the
+same without that. Exits 1 where ours misses what it promises; a peer that cannot run is said. `bare` (gateway_peers/bare_proxy.py)
+passes bytes on with the same libraries and decides nothing: how fast this machine runs Python, of which the promises in absolute
+figures know nothing. A Python that was built with its profile is the quicker one: `make compiled COMPILED_PYTHON=/usr/bin/python3.11`.
 
     requests/s   as many as go through on 64 connections, bodies of 1 kB, answers of 1 kB (wrk)
     cpu us       the proxy's processor time for one of them (/proc/PID/stat)
@@ -20,12 +21,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import signal
 import statistics
+import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -34,12 +34,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.gateway_peers.measure import LOAD_CORE, PROXY_CORE, Served, built, chat, client, wrk
-from bench.gateway_peers.proxies import Proxy, environment, proxies
+from bench.gateway_peers.proxies import COMPILED, Proxy, environment, proxies
 from dev import setup_gateway_peers
 
 UPSTREAM_PORT, FIRST_PORT = 21600, 21610
 STREAMS, GAP_US, OPEN_STREAMS, OPEN_GAP_US = 512, 6240, 2000, 200_000
 COLUMNS = ("requests/s", "cpu us", "+p50", "+p99", "chunks/s", "cpu us/chunk", "gap p99", "2k MB", "128k us", "failed")
+_WHICH = (
+    "from platform import python_version as v; from sysconfig import get_config_var as c; print(v(), 'optimizations' in c('CONFIG_ARGS'))"
+)
 Row = dict[str, float]
 
 
@@ -90,8 +93,8 @@ def main() -> int:
     arguments.add_argument("--json", type=Path)
     asked = arguments.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is stopped
-    if not setup_gateway_peers.is_installed():
-        print("bench/gateway.py: the peers are not set up here: run `make gateway-peers`", file=sys.stderr)
+    if not setup_gateway_peers.is_installed() or not COMPILED.exists():
+        print("bench/gateway.py: not everything is set up here: run `make compiled gateway-peers`", file=sys.stderr)
         return 4
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65536) if most > 0 else 65536, most))
@@ -161,8 +164,10 @@ def shown(table: dict[str, Row]) -> None:
         cells = "".join(f"{row[column]:>13,.{0 if abs(row[column]) >= 1000 else 3 if abs(row[column]) < 10 else 1}f}" for column in COLUMNS)
         print(f"{name:<12}{cells}{ours / row['requests/s']:>9.2f}")
     print("(direct: its own p50 and p99; litellm: 8 connections, 8 streams; direct is bound by the load's own core)")
-    optimised = "--enable-optimizations" in str(sysconfig.get_config_var("CONFIG_ARGS"))
-    print(f"(ours, bare: Python {platform.python_version()}, built {'with' if optimised else 'without'} its profile-guided optimisation)")
+    for names, python in (("barostat, bare", str(COMPILED)), ("pure", sys.executable)):
+        said_by_it = subprocess.run([python, "-c", _WHICH], capture_output=True, text=True, check=True).stdout.split()
+        with_it = "with" if said_by_it[1] == "True" else "without"
+        print(f"({names}: Python {said_by_it[0]}, built {with_it} its profile-guided optimisation)")
 
 
 def said(text: str) -> None:

@@ -1,6 +1,6 @@
 """What the external processor costs behind a real Envoy: deploy/gateway/envoy/envoy.yaml beside the same without the filter.
 
-    make gateway-peers && python bench/gateway_ext_proc.py [--rounds 3] [--seconds 3]
+    make compiled gateway-peers && python bench/gateway_ext_proc.py [--rounds 3] [--seconds 3]
 
 `ours us`: the processor's time for a request of which headers and body come to it (response_header_mode: SKIP); `shown us`: the answer's
 headers as well, as the configuration ships. The processor has one core; Envoy, the load and the upstream in C share the
@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.gateway_peers import configurations
 from bench.gateway_peers.measure import LOAD_CORE, PROXY_CORE, Served, built, chat, client, wrk
+from bench.gateway_peers.proxies import COMPILED
 from dev import setup_envoy, setup_gateway_peers
 from dev.envoy import bootstrap, processing_mode
 
@@ -73,7 +74,7 @@ def main() -> int:
         built(folder)
         written = folder / "limits.yaml"
         written.write_text(configurations.limits())
-        barostat = [str(Path(sys.executable).parent / "barostat"), "gateway", "--limits", str(written), "--upstream"]
+        barostat = [str(COMPILED), "-m", "barostat", "gateway", "--limits", str(written), "--upstream"]
         barostat += [
             f"http://127.0.0.1:{UPSTREAM}",
             "--port",

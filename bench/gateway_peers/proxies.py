@@ -14,6 +14,8 @@ from dev.debian import libraries
 
 HERE = Path(__file__).resolve().parent
 PEERS = setup_gateway_peers.TARGET
+COMPILED = HERE.parents[1] / ".compiled" / "bin" / "python"
+"""Has the gateway's hot half compiled (`make compiled`)."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def _aiohttp(port: int, upstream: int, _folder: Path) -> list[str]:
 
 
 def _bare(port: int, upstream: int, _folder: Path) -> list[str]:
-    return [sys.executable, str(HERE / "bare_proxy.py"), str(port), str(upstream)]
+    return [str(COMPILED), str(HERE / "bare_proxy.py"), str(port), str(upstream)]
 
 
 def _litellm(port: int, upstream: int, folder: Path) -> list[str]:
@@ -78,12 +80,13 @@ def _litellm(port: int, upstream: int, folder: Path) -> list[str]:
     ]
 
 
-def _barostat(port: int, upstream: int, folder: Path) -> list[str]:
+def _ours(python: str, port: int, upstream: int, folder: Path) -> list[str]:
     limits = _written(folder, "limits.yaml", configurations.limits())
     keys = _written(folder, "keys", configurations.keys())
-    program = str(Path(sys.executable).parent / "barostat")
     return [
-        program,
+        python,
+        "-m",
+        "barostat",
         "gateway",
         "--limits",
         limits,
@@ -98,11 +101,20 @@ def _barostat(port: int, upstream: int, folder: Path) -> list[str]:
     ]
 
 
+def _barostat(port: int, upstream: int, folder: Path) -> list[str]:
+    return _ours(str(COMPILED), port, upstream, folder)
+
+
+def _pure(port: int, upstream: int, folder: Path) -> list[str]:
+    return _ours(sys.executable, port, upstream, folder)
+
+
 def proxies() -> Iterator[Proxy]:
     """Ours first; then from the leanest to the heaviest."""
     debian = {"LD_LIBRARY_PATH": libraries(PEERS)}
     quiet = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False", "NO_DOCS": "True"}
     yield Proxy("barostat", _barostat)
+    yield Proxy("pure", _pure)
     yield Proxy("haproxy", _haproxy, debian)
     yield Proxy("nginx", _nginx, debian)
     yield Proxy("envoy", _envoy)

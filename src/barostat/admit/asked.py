@@ -10,7 +10,7 @@ CountedAs = Literal["bound", "estimate", "exact"]
 or as near as this gateway can come: a request is refused for its length only by this one or where even the bound says so of no other."""
 
 
-@dataclass(slots=True)
+@dataclass
 class AskedRequest:
     """One request as it arrived at `at` (seconds, any clock that only goes forward; the same for every call).
 

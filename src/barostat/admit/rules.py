@@ -16,7 +16,7 @@ _QUEUED = 2000
 _TTFT_FOR_QUEUE_RATIO = 0.8  # of the time to the first token; the rest is for the prompt to be computed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TenantRule:
     """What a tenant may have. `share`: weight in the order of service (and of the budget where others want it too)."""
 
@@ -26,7 +26,7 @@ class TenantRule:
     tokens_per_minute: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rules:
     """What is enforced. Token limits are of one request; None is no limit.
 

@@ -9,13 +9,10 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from barostat.core.errors import InputError
+from barostat.gateway.asking import Asking
 from barostat.gateway.messages.usage import Usage
-
-if TYPE_CHECKING:
-    from barostat.gateway.exchange import Exchange
 
 _LINES_HELD = 20_000
 _LINE = (  # every text in it is one of a short list, or a name from a file of ours: nothing needs an escape
@@ -53,7 +50,7 @@ class AccessLog:
         if before > 2:
             os.close(before)
 
-    def note(self, exchange: Exchange, usage: Usage) -> None:
+    def note(self, exchange: Asking, usage: Usage) -> None:
         """The exchange has ended."""
         if len(self._lines) >= _LINES_HELD:
             self.dropped += 1

@@ -33,8 +33,8 @@ class _Refuse(Exception):
         self.answer = (status, reason, message)
 
 
-class ClientConnection(asyncio.Protocol):
-    """One connection from a client."""
+class ClientConnection:
+    """One connection from a client: a protocol of asyncio's by what it can do (a base class of asyncio's could not be compiled)."""
 
     __slots__ = (
         "body",

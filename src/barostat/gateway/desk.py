@@ -19,6 +19,7 @@ from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.request_limits import output_in_force, refused_at_sight, room_for_the_cap
 from barostat.admit.rules import Rules, rules_of
 from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
+from barostat.gateway.asking import Asking
 from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
 from barostat.gateway.messages.served import Served, elsewhere
 from barostat.gateway.messages.token_bound import TokenCounts
@@ -27,7 +28,6 @@ from barostat.gateway.metrics import Metrics
 
 if TYPE_CHECKING:
     from barostat.gateway.exact_count import ExactCount
-    from barostat.gateway.exchange import Exchange
     from barostat.gateway.replica import Replica, Standing
 
 _POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "open")
@@ -60,9 +60,9 @@ class Desk:
         self.ledger = Ledger()
         self.counts = TokenCounts()
         self.counter: ExactCount | None = None
-        self.waiting: dict[int, Exchange] = {}
-        self.running: dict[int, Exchange] = {}
-        self._to_hear: Iterator[Exchange] = iter(())
+        self.waiting: dict[int, Asking] = {}
+        self.running: dict[int, Asking] = {}
+        self._to_hear: Iterator[Asking] = iter(())
         self.pools: dict[str, Pool] = {}
         self._elsewhere: Mapping[str, tuple[str, ...]] = {}
         self._names: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ class Desk:
 
     # -- requests
 
-    def ask(self, exchange: Exchange, shape: Shape, exact_tokens: int | None = None) -> Decision:
+    def ask(self, exchange: Asking, shape: Shape, exact_tokens: int | None = None) -> Decision:
         """What becomes of the request now; what it will hold is known exactly, or as well as it is without a count."""
         now = self.clock()
         counted: CountedAs = "exact"
@@ -184,19 +184,19 @@ class Desk:
             return Refused(503, "no-replica", "no engine can be reached", 1.0)
         return Admitted(0, replica.name, None, False)
 
-    def count(self, exchange: Exchange) -> None:
+    def count(self, exchange: Asking) -> None:
         """The request's input is counted exactly, then it is decided on again."""
         assert self.counter is not None
         self.counter.count(exchange)
 
-    def produced(self, exchange: Exchange) -> None:
+    def produced(self, exchange: Asking) -> None:
         """What the request has been answered so far is known to the forecast."""
         shape = exchange.shape
         assert shape is not None
         each = exchange.produced // max(1, shape.sequences)
         gate.produced(self.ledger, exchange.reservation, each, self.clock())
 
-    def returned(self, exchange: Exchange, ended: Ended, usage: Usage) -> None:
+    def returned(self, exchange: Asking, ended: Ended, usage: Usage) -> None:
         """The reservation has come back; what that makes room for has its turn."""
         number, exchange.reservation = exchange.reservation, 0
         self.waiting.pop(number, None)

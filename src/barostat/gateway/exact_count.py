@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from barostat.gateway.asking import Asking
 from barostat.gateway.desk import Desk
 from barostat.gateway.messages.routes import Shape
 from barostat.gateway.messages.tokenize_question import TokenizeQuestion, questions_of
 from barostat.gateway.question import Question
 
 if TYPE_CHECKING:
-    from barostat.gateway.exchange import Exchange
     from barostat.gateway.replica import Replica
 
 AT_ONCE = 4
@@ -29,10 +29,10 @@ class ExactCount:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._waiting: deque[Exchange] = deque()
+        self._waiting: deque[Asking] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def count(self, exchange: Exchange) -> None:
+    def count(self, exchange: Asking) -> None:
         """The exchange is decided on again once its input is counted."""
         shape = exchange.shape
         assert shape is not None
@@ -46,7 +46,7 @@ class ExactCount:
         else:
             self._unknown(exchange, shape)
 
-    def _start(self, exchange: Exchange) -> None:
+    def _start(self, exchange: Asking) -> None:
         task = asyncio.get_running_loop().create_task(self._one(exchange))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -58,7 +58,7 @@ class ExactCount:
             if not following.settled:
                 self._start(following)
 
-    async def _one(self, exchange: Exchange) -> None:
+    async def _one(self, exchange: Asking) -> None:
         shape = exchange.shape
         assert shape is not None
         found = await self._prompts(exchange, shape)
@@ -75,7 +75,7 @@ class ExactCount:
         too_long = limit is not None and longest > limit  # of one prompt: it is refused for that, however short the others are
         exchange.counted(self._desk.ask(exchange, shape, longest * len(counts) if too_long else sum(counts)))
 
-    async def _prompts(self, exchange: Exchange, shape: Shape) -> tuple[list[int], bool] | None:
+    async def _prompts(self, exchange: Asking, shape: Shape) -> tuple[list[int], bool] | None:
         """Tokens of each prompt, and whether all were counted: of several, what is short enough by its bytes is not. None for not known."""
         replica = self._desk.any_replica(self._desk.not_serving(shape))
         questions = questions_of(shape, exchange.body)
@@ -97,7 +97,7 @@ class ExactCount:
         cut = questions.cut if questions.cut != -1 else self._desk.longest_taken(shape)
         return counts if cut is None else [min(count, cut) for count in counts], all_counted
 
-    def _unknown(self, exchange: Exchange, shape: Shape) -> None:
+    def _unknown(self, exchange: Asking, shape: Shape) -> None:
         limit = self._desk.longest_input or 0
         allowed = shape.prompts == 1 and shape.bound <= limit  # only where its cap has room is not known
         if allowed or self._desk.shadow or self._desk.opens("maxInputTokens"):

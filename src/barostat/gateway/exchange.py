@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refused
 from barostat.admit.gate import Ended
+from barostat.gateway.asking import Asking
 from barostat.gateway.messages.answer_so_far import AnswerSoFar
 from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.refusal_bodies import answer, in_words, plain_answer
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.response_framing import CHUNKS, Framing
-from barostat.gateway.messages.routes import GENERATING, READ, Malformed, Route, Shape, route_of, shape_of
+from barostat.gateway.messages.routes import GENERATING, READ, Malformed, route_of, shape_of
 from barostat.gateway.messages.stream_end import final_events
 from barostat.gateway.messages.tenants import bearer
 from barostat.gateway.messages.usage import NOT_SAID, Usage, at_its_limit, usage_in
@@ -35,41 +36,24 @@ _STALE_WITHIN_S = 1.0
 """A kept connection that the engine had closed tells so at once. Later it is the engine that broke, and it may have begun to work."""
 
 
-class Exchange:
+class Exchange(Asking):
     """One request and its answer."""
 
-    # What most exchanges never change is here once.
-    route: Route = "other"
-    shape: Shape | None = None
-    tenant = ""
-    credentials = b""
-    reservation = 0
-    shared_number = 0
     replica: Replica | None = None
-    served_by = ""
     upstream: UpstreamConnection | None = None
     waits_for_connection = False
     added = b""
-    not_on: tuple[str, ...] = ()
     tries = 0
-    asked_at = 0.0
-    first_byte_s = 0.0
     heard_at = 0.0
     ends_at = 0.0
-    status = 0
-    reason = ""
     framing: Framing | None = None
-    stream = False
     answer: AnswerSoFar | None = None
-    settled = False
 
     def __init__(self, client: ClientConnection, head: RequestHead, body: bytes) -> None:
+        super().__init__(head, body)
         self.client = client
         self.gateway = client.gateway
-        self.head = head
-        self.body = body
         self.body_bytes = len(body)
-        self.began_at = time.perf_counter()
 
     # -- deciding
 

@@ -55,24 +55,28 @@ class Metrics:
     def __init__(self) -> None:
         self.counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
         self._requests: dict[tuple[str, int], int] = {}
-        self.prompt_tokens = Histogram(_TOKENS)
-        self.output_limit_tokens = Histogram(_TOKENS)
-        self.output_tokens = Histogram(_TOKENS)
-        self.queue_seconds = Histogram(_SECONDS)
-        self.first_byte_seconds = Histogram(_SECONDS)
-        self.request_seconds = Histogram(_SECONDS)
-        self.estimate_error_ratio = Histogram(_RATIOS)
-        self._histograms = {name: found for name, found in vars(self).items() if isinstance(found, Histogram)}
+        self._histograms: dict[str, Histogram] = {}
+        self.prompt_tokens = self._histogram("prompt_tokens", _TOKENS)
+        self.output_limit_tokens = self._histogram("output_limit_tokens", _TOKENS)
+        self.output_tokens = self._histogram("output_tokens", _TOKENS)
+        self.queue_seconds = self._histogram("queue_seconds", _SECONDS)
+        self.first_byte_seconds = self._histogram("first_byte_seconds", _SECONDS)
+        self.request_seconds = self._histogram("request_seconds", _SECONDS)
+        self.estimate_error_ratio = self._histogram("estimate_error_ratio", _RATIOS)
+
+    def _histogram(self, name: str, bounds: tuple[float, ...]) -> Histogram:
+        found = self._histograms[name] = Histogram(bounds)
+        return found
 
     def fold(self, _: float = 0.0) -> None:
         """What was observed is counted: on each tick, so that it does not pile up."""
         for histogram in self._histograms.values():
             histogram.fold()
 
-    def count(self, name: str, by: float = 1, **labels: str) -> None:
+    def count(self, name: str, **labels: str) -> None:
         """A counter goes up."""
         key = (name, tuple(labels.items()))
-        self.counters[key] = self.counters.get(key, 0) + by
+        self.counters[key] = self.counters.get(key, 0) + 1
 
     def answered(self, route: str, status: int) -> None:
         """A request has ended with this status (499: the client left before there was one)."""

@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from barostat.core.errors import InputError
@@ -98,9 +98,9 @@ class Replica:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self.bounds.connect_s):
-                _, connection = await loop.create_connection(
-                    lambda: UpstreamConnection(self), self.address.host, self.address.port, ssl=self.secure
-                )
+                connection = UpstreamConnection(self)
+                protocol = cast("asyncio.Protocol", connection)
+                await loop.create_connection(lambda: protocol, self.address.host, self.address.port, ssl=self.secure)
         except (OSError, TimeoutError) as error:
             self.why = _why_not(error, self.bounds.connect_s)
             exchange.not_connected()

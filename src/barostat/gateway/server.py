@@ -18,7 +18,7 @@ import sys
 import uuid
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.limits import ServingLimits
@@ -123,7 +123,7 @@ class _Serving:
         await health.first_look()
         health.start()
         public = await loop.create_server(
-            lambda: ClientConnection(gateway),
+            lambda: cast("asyncio.Protocol", ClientConnection(gateway)),
             sock=self._public,
             ssl=self._inside,
             backlog=_BACKLOG,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from barostat.core.limits import ServingLimits
 from barostat.gateway.access_log import AccessLog
+from barostat.gateway.asking import Asking
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.desk import Desk
 from barostat.gateway.messages.tenants import KeyTable
@@ -69,7 +70,7 @@ class Gateway:
         else:
             self.shared.enter_soon(exchange, decision)
 
-    def leave(self, exchange: Exchange) -> None:
+    def leave(self, exchange: Asking) -> None:
         """What was entered there is not held any more."""
         if exchange.shared_number and self.shared is not None:
             number, exchange.shared_number = exchange.shared_number, 0
@@ -92,7 +93,7 @@ class Gateway:
             return "draining"
         return "" if self.desk.any_replica(()) is not None else "no engine can be reached"
 
-    def account(self, exchange: Exchange, usage: Usage) -> None:
+    def account(self, exchange: Asking, usage: Usage) -> None:
         """An exchange has ended: what it was is counted."""
         metrics = self.metrics
         metrics.answered(exchange.route, exchange.status)

@@ -43,8 +43,11 @@ class Carried(Protocol):
         """What came is no answer."""
 
 
-class UpstreamConnection(asyncio.Protocol):
-    """Carries one exchange at a time. `reused`: it has answered one before, so that the engine may have closed it by now."""
+class UpstreamConnection:
+    """Carries one exchange at a time. `reused`: it has answered one before, so that the engine may have closed it by now.
+
+    A protocol of asyncio's by what it can do, as the client's connection is.
+    """
 
     __slots__ = ("exchange", "framing", "has_head", "held", "idle_since", "replica", "reused", "transport")
 
@@ -148,6 +151,15 @@ class UpstreamConnection(asyncio.Protocol):
             exchange.complete()
         else:
             exchange.engine_closed(unanswered=self.reused and not self.has_head and not self.held)
+
+    def eof_received(self) -> None:
+        """The engine has closed its side: the transport closes."""
+
+    def pause_writing(self) -> None:
+        """A request is kept whole until it is sent: nothing is to be held back."""
+
+    def resume_writing(self) -> None:
+        """As above."""
 
     def leave(self) -> None:
         """The exchange needs nothing more of it: the engine notices that nobody listens, and stops its work."""

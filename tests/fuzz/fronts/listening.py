@@ -18,8 +18,8 @@ from tests.fuzz.fronts.files import strict_json
 from tests.support.gateway_wire import World, chat, chunked, event, ok, post
 from tests.unit.twin_server.test_asked import reader
 
+from barostat.gateway.asking import Asking
 from barostat.gateway.exact_count import ExactCount
-from barostat.gateway.exchange import Exchange
 from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.routes import GENERATING, ROUTES, Malformed, shape_of
 from barostat.gateway.messages.tokenize_question import questions_of
@@ -134,7 +134,7 @@ def _wires() -> list[bytes]:
 class _NothingCounted(ExactCount):
     """No engine is asked for a count here: that needs an event loop."""
 
-    def count(self, exchange: Exchange) -> None:
+    def count(self, exchange: Asking) -> None:
         """As where none answers in time."""
         exchange.uncountable()
 

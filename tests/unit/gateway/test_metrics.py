@@ -121,7 +121,7 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_call_of_envoy_has_a_line_too(tmp_path: Path) -> None:
     log = AccessLog(str(tmp_path / "log"))
     call = Call(cast("ExternalProcessor", SimpleNamespace(gateway=World().gateway)))
-    call.passed_bytes = 12
-    log.note(call.as_exchange, NOT_SAID)
+    call._passed_bytes = 12
+    log.note(call, NOT_SAID)
     log.flush()
     assert json.loads((tmp_path / "log").read_text())["sentBytes"] == 12

@@ -12,54 +12,38 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from envoy.extensions.filters.http.ext_proc.v3.processing_mode_pb2 import ProcessingMode
 from envoy.service.ext_proc.v3.external_processor_pb2 import HttpBody, HttpHeaders, ProcessingRequest, ProcessingResponse
 
 from barostat.admit.decision import Admitted, CountFirst, Decision, Queued, Refused
 from barostat.admit.gate import Ended
+from barostat.gateway.asking import Asking
 from barostat.gateway.ext_proc import messages
 from barostat.gateway.messages.output_cap import capped
 from barostat.gateway.messages.refusal_bodies import answer, in_words
 from barostat.gateway.messages.request_head import RequestHead
-from barostat.gateway.messages.routes import GENERATING, READ, Malformed, Route, Shape, route_of, shape_of
+from barostat.gateway.messages.routes import GENERATING, READ, Malformed, route_of, shape_of
 from barostat.gateway.messages.tenants import bearer
 from barostat.gateway.messages.usage import TAIL_BYTES, Usage, at_its_limit, usage_in
 
 if TYPE_CHECKING:
-    from barostat.gateway.exchange import Exchange
     from barostat.gateway.ext_proc.server import ExternalProcessor
 
 _FULL_DUPLEX = ProcessingMode.FULL_DUPLEX_STREAMED
 
 
-class Call:
-    """One HTTP request within Envoy. To the desk, the count and the account it is what an `Exchange` is."""
+class Call(Asking):
+    """One HTTP request within Envoy."""
 
     def __init__(self, processor: ExternalProcessor) -> None:
+        super().__init__(RequestHead(), b"")
         self.processor = processor
         self.gateway = processor.gateway
-        self.route: Route = "other"
-        self.head = RequestHead()
-        self.shape: Shape | None = None
-        self.body = b""
-        self.tenant = ""
-        self.credentials = b""
-        self.reservation = 0
-        self.shared_number = 0
-        self.not_on: tuple[str, ...] = ()
-        self.reason = ""
-        self.asked_at = 0.0
-        self.produced = 0
-        self.status = 0
-        self.served_by = ""
-        self.stream = False
-        self.passed_bytes = 0
-        self.began_at = time.perf_counter()
-        self.first_byte_s = 0.0
         self.forwarded_at = 0.0
-        self.settled = False
+        self._produced = 0
+        self._passed_bytes = 0
         self._pieces: list[bytes] = []
         self._tail = b""
         self._answered = False
@@ -69,9 +53,14 @@ class Call:
         self._decided: asyncio.Future[Admitted | Refused | None] | None = None
 
     @property
-    def as_exchange(self) -> Exchange:
-        """This call where an exchange is asked for: the desk uses what both have."""
-        return cast("Exchange", self)
+    def produced(self) -> int:
+        """Tokens of the answer, as far as they are shown; else by the engine's pace."""
+        return self._produced
+
+    @property
+    def passed_bytes(self) -> int:
+        """Of the answer, as far as it is shown."""
+        return self._passed_bytes
 
     async def take(self, message: ProcessingRequest) -> Sequence[ProcessingResponse]:
         """What Envoy is told after this message; nothing where more is to come first."""
@@ -153,7 +142,7 @@ class Call:
         self.stream = shape.stream
         gateway = self.gateway
         gateway.metrics.asked(shape)
-        decision: Decision | None = gateway.desk.ask(self.as_exchange, shape)
+        decision: Decision | None = gateway.desk.ask(self, shape)
         if isinstance(decision, Queued | CountFirst):
             self._decided = asyncio.get_running_loop().create_future()
             self._wait(decision)
@@ -181,7 +170,7 @@ class Call:
         if isinstance(decision, Queued):
             self.reservation = decision.reservation
         else:
-            self.gateway.desk.count(self.as_exchange)
+            self.gateway.desk.count(self)
 
     def follow_if_here(self, decision: Admitted | Refused) -> None:
         """Its wait is over; if the call has ended by now, what it was given goes back."""
@@ -278,9 +267,9 @@ class Call:
         data = message.body
         self._shown = True
         self._whole = message.end_of_stream
-        self.passed_bytes += len(data)
+        self._passed_bytes += len(data)
         if self.stream:
-            self.produced += data.count(b"data:")
+            self._produced += data.count(b"data:")
         self._tail = (self._tail + data)[-TAIL_BYTES:]
         return messages.streamed_answer(message) if self._full_duplex_answer else messages.BODY_PASS
 
@@ -289,9 +278,9 @@ class Call:
         if not self.reservation or not self.forwarded_at or self.settled:
             return
         if not self._shown:
-            self.produced = self._by_pace()
+            self._produced = self._by_pace()
         if self.produced:
-            self.gateway.desk.produced(self.as_exchange)
+            self.gateway.desk.produced(self)
 
     def _by_pace(self) -> int:
         for_s = time.perf_counter() - self.began_at - self.first_byte_s  # with what came before the answer, where its head is not shown
@@ -315,18 +304,18 @@ class Call:
         good = self.status in (200, 0)  # 0: the answer's head is not shown
         usage = usage_in(self._tail) if self._tail and good else Usage(None, None)
         if not self._shown and good and self.forwarded_at:
-            self.produced = self._by_pace()
+            self._produced = self._by_pace()
         ended: Ended = "unsent" if not self.forwarded_at else "length" if at_its_limit(self._tail) else "stop"
         # An answer of which nothing is known tells nothing of lengths.
         if ended == "stop" and (cut or not good or (not self._whole if self._shown else not self.produced)):
             ended = "cut"
         self._return(ended, usage)
-        self.gateway.account(self.as_exchange, usage)
+        self.gateway.account(self, usage)
 
     def _return(self, ended: Ended, usage: Usage) -> None:
-        self.gateway.leave(self.as_exchange)
+        self.gateway.leave(self)
         if self.reservation:
-            self.gateway.desk.returned(self.as_exchange, ended, usage)
+            self.gateway.desk.returned(self, ended, usage)
 
 
 def _streamed(message: HttpBody) -> ProcessingResponse:

@@ -50,7 +50,7 @@ _OPENING = 512
 computed anywhere as fast."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Shape:
     """What a request asks for. `media`: parts whose tokens their bytes say nothing of. `text_bytes`: of the body without those.
 
@@ -80,7 +80,7 @@ class Shape:
     bound: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Malformed:
     """A body that no engine would take; why, for the client."""
 

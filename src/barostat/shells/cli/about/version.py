@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from typing import Any
 
 from barostat.shells.reports.json_text import json_text
@@ -27,12 +28,14 @@ def known() -> dict[str, str]:
     from barostat.catalog.vllm_versions import DEFAULT_VERSION
     from barostat.twin.settings import NEWEST, OLDEST
 
+    gate = find_spec("barostat.admit.gate")
     newest = ".".join(map(str, NEWEST_READ))
     return {
         "barostat": __version__,
         "vllmRead": f"{OLDEST_READ} to {newest}",
         "vllmSimulated": f"{OLDEST} to {NEWEST}",
         "vllmAssumed": DEFAULT_VERSION,
+        "gateway": "compiled" if gate and gate.origin and not gate.origin.endswith(".py") else "pure Python",
     }
 
 
@@ -50,5 +53,6 @@ def run(arguments: argparse.Namespace) -> int:
     print(
         "A newer vLLM is read as the newest known, and the report says so; what it renamed is missing, and what is missing proves nothing."
     )
+    print(f"gateway: {versions['gateway']}")
     print("Nothing is sent anywhere: there is no telemetry, and no check for updates.")
     return 0

@@ -1,0 +1,56 @@
+"""A request as the desk, the count and the account see it, however it came: as an exchange on a connection, or as a call of Envoy's."""
+
+from __future__ import annotations
+
+import time
+
+from barostat.admit.decision import Admitted, Decision, Refused
+from barostat.gateway.messages.request_head import RequestHead
+from barostat.gateway.messages.routes import Route, Shape
+
+
+class Asking:
+    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share."""
+
+    # What most of them never change is here once.
+    route: Route = "other"
+    shape: Shape | None = None
+    tenant = ""
+    credentials = b""
+    reservation = 0
+    shared_number = 0
+    served_by = ""
+    not_on: tuple[str, ...] = ()
+    asked_at = 0.0
+    first_byte_s = 0.0
+    status = 0
+    reason = ""
+    stream = False
+    settled = False
+
+    def __init__(self, head: RequestHead, body: bytes) -> None:
+        self.head = head
+        self.body = body
+        self.began_at = time.perf_counter()
+
+    @property
+    def produced(self) -> int:
+        """Tokens of its answer so far, of all its sequences."""
+        raise NotImplementedError
+
+    @property
+    def passed_bytes(self) -> int:
+        """Of its answer, to the client."""
+        raise NotImplementedError
+
+    def follow_if_here(self, decision: Admitted | Refused) -> None:
+        """Its wait is over; if nobody is there by now, what it was given goes back."""
+        raise NotImplementedError
+
+    def counted(self, decision: Decision) -> None:
+        """Its input has been counted, and with that it was decided on again."""
+        raise NotImplementedError
+
+    def uncountable(self) -> None:
+        """Its input is near the limit, cannot be counted now, and the policy is not to let it pass then."""
+        raise NotImplementedError
