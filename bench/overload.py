@@ -2,12 +2,12 @@
 
     python bench/overload.py [--share 0.3] [--twin] [--json FILE]        (after `make vllm`; let the machine be idle)
 
-static       --max-num-seqs at three values: each at far more than fits, and at 95 % of what it then does. The best of these, at any load,
-             is what the gateway is held against; what the best one answers is `what fits`. The best is run once more at the end: a shared
-             machine wanders, and it is held against the mean of both
+static       --max-num-seqs at three values: each at far more than fits, and at 95 % of what it then does; what the best one answers is
+             `what fits`. The best of these, at any load, is what the gateway is held against: they run on beside it, turn by turn with
+             each step, because a shared machine wanders within minutes by more than what is promised
 unpressured  default flags at half of what fits: sets the service level (a first token within 3 times its p99 and at least 2 s, a mean gap
              of at most 2.5 times its mean)
-step         from nothing to 2, 5, 10 times what fits, without the gateway and behind one that has just been started
+step         from nothing to 2, 5, 10 times what fits, without the gateway and, three times, behind one that has just been started
 burst        60 % of what fits, and 2, 5, 10 times for a third of the time
 below        80 % of what fits, behind the gateway: nobody is refused
 tenants      three with keys and equal shares; two ask for a fifth of what fits each, alone and while the third asks for 5 times what fits
@@ -16,7 +16,7 @@ prefixes     prompts that share 1,024 of some 1,064 tokens, six kinds of them
 Long prompts (300 to 700 tokens), answers of 200 tokens on average and up to 1,024 that end by chance: neither side can know how long.
 Clients do not come again, and leave at the end. `--share` takes so much of the time; below 0.5 only 5 times what fits and two static
 limits; `--twin` shows the same on the twin, in real time, where a machine has no vLLM or is busy. Exits 1 where a promise is broken.
-About 15 minutes of two cores.
+About 25 minutes of two cores.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle, product
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -46,6 +48,7 @@ READY_WITHIN_S = 400.0
 STATIC = (0.6, 0.85, 1.1)
 """Of the mean number of requests that the pool holds."""
 LOADS = (2, 5, 10)
+ROUNDS = 3
 LONG_S, MUCH_PER_S = 15.0, 60.0
 TENANTS_S = 30.0
 """At least: a tenant that asks for a fifth of what fits has some fifty requests then, not ten, of which one is a tenth."""
@@ -56,33 +59,36 @@ PREEMPTED, GOODPUT, THROUGHPUT, OTHERS = 0.01, 0.9, 0.95, 0.95
 
 @dataclass(slots=True)
 class Bench:
-    """What was measured so far. `rows`: for the report; `steps`: behind the gateway, judged last; `broken`: promises not kept."""
+    """What was measured so far. `rows`: for the report; `broken`: promises not kept."""
 
     seconds: float
     loads: tuple[int, ...]
     static: tuple[float, ...]
+    rounds: int
     twin: bool = False
     slo: Slo = field(default_factory=lambda: Slo(1.0, 1.0))
     rows: list[dict[str, Any]] = field(default_factory=list)
-    steps: list[tuple[str, Run]] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
-    def engine(self, *flags: str) -> Engine:
-        """One with these flags, not started."""
-        if self.twin:
-            return TwinEngine(*FLAGS, *flags, options=("--output-tokens", f"{OUTPUT_MEAN},0.8"), latency=TWIN)
-        return Engine(*FLAGS, *flags)
+    @contextmanager
+    def engine(self, *flags: str) -> Iterator[Engine]:
+        """One with these flags, which has its first steps behind it: they are slow."""
+        options = ("--output-tokens", f"{OUTPUT_MEAN},0.8")
+        chosen = TwinEngine(*FLAGS, *flags, options=options, latency=TWIN) if self.twin else Engine(*FLAGS, *flags)
+        with chosen as one:
+            one.wait_ready(READY_WITHIN_S)
+            run(one.url, one.url, [Stretch(2.0, 0.0, RAMP_S + 2)], 0)
+            yield one
 
-    def show(self, name: str, one: Run, good: float | None = None, tokens: float | None = None) -> None:
-        """One line. `good`, `tokens`: the best static, which this is held against."""
-        found = one.good_per_s(self.slo)
-        of_best = "" if not good or not tokens else f" {found / good:6.0%} {one.tokens_per_s / tokens:6.0%}"
+    def show(self, name: str, one: Run) -> None:
+        """One line."""
         refusals = ", ".join(f"{count} x {why}" for why, count in one.refusals().most_common())
-        print(f"{name:28} {found:6.2f} {one.tokens_per_s:7.0f}{of_best or ' ' * 14} {one.preempted_ratio:6.1%}"
-              f" {one.ttft_p99_s():6.2f} {one.gap_mean_s() * 1e3:5.0f}  {refusals}", flush=True)  # fmt: skip
+        print(f"{name:32} {one.good_per_s(self.slo):6.2f} {one.tokens_per_s:7.0f} {one.preempted_ratio:6.1%}"
+              f" {one.ttft_p99_s():6.2f} {one.gap_mean_s() * 1e3:5.1f}  {refusals}", flush=True)  # fmt: skip
         self.rows.append({
-            "name": name, "goodPerSecond": found, "tokensPerSecond": one.tokens_per_s, "preemptedRatio": one.preempted_ratio,
-            "ttftP99Seconds": one.ttft_p99_s(), "gapMeanSeconds": one.gap_mean_s(), "refusals": dict(one.refusals()),
+            "name": name, "goodPerSecond": one.good_per_s(self.slo), "tokensPerSecond": one.tokens_per_s,
+            "preemptedRatio": one.preempted_ratio, "ttftP99Seconds": one.ttft_p99_s(), "gapMeanSeconds": one.gap_mean_s(),
+            "refusals": dict(one.refusals()),
         })  # fmt: skip
 
     def promise(self, kept: bool, what: str) -> None:
@@ -100,12 +106,27 @@ class Bench:
 
 @dataclass(slots=True)
 class Static:
-    """What one static limit made of it. `shared`: of the load that shares prefixes."""
+    """What one static limit made of it. `near_per_s`: 95 % of what it answers. `shared`: of the load that shares prefixes."""
 
     limit: int
     much: Run
     near: Run
+    near_per_s: float
     shared: Run
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens per second, at the better load."""
+        return max(self.much.tokens_per_s, self.near.tokens_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best static limits, on engines that run: by good answers, by tokens, and by tokens of prompts that share."""
+
+    good: tuple[Static, Engine]
+    tokens: tuple[Static, Engine]
+    shared: tuple[Static, Engine]
 
 
 @contextmanager
@@ -130,70 +151,90 @@ def static(bench: Bench) -> tuple[list[Static], float]:
     for share in bench.static:
         limit = round(share * (BLOCKS - 1) * BLOCK_TOKENS / HELD)
         with bench.engine("--max-num-seqs", str(limit)) as engine:
-            engine.wait_ready(READY_WITHIN_S)
-            run(engine.url, engine.url, [Stretch(2.0, 0.0, RAMP_S + 2)], 0)  # the first steps of an engine are slow
-            much = run(engine.url, engine.url, [Stretch(MUCH_PER_S, 0.0, bench.seconds)], 1)
-            near = run(engine.url, engine.url, [Stretch(0.95 * much.answered_per_s(), 0.0, bench.seconds)], 2)
-            shared = run(engine.url, engine.url, [Stretch(MUCH_PER_S, 0.0, bench.seconds, shared_prefix=True)], 3)
-        found.append(Static(limit, much, near, shared))
+            much = run(engine.url, engine.url, much_of(bench), 1)
+            near_per_s = 0.95 * much.answered_per_s()
+            near = run(engine.url, engine.url, [Stretch(near_per_s, 0.0, bench.seconds)], 2)
+            shared = run(engine.url, engine.url, much_of(bench, shared_prefix=True), 3)
+        found.append(Static(limit, much, near, near_per_s, shared))
     return found, max(one.much.answered_per_s() for one in found)
+
+
+def much_of(bench: Bench, *, shared_prefix: bool = False) -> list[Stretch]:
+    """Far more than fits."""
+    return [Stretch(MUCH_PER_S, 0.0, bench.seconds, shared_prefix=shared_prefix)]
+
+
+@contextmanager
+def best_of(bench: Bench, limits: Sequence[Static]) -> Iterator[Best]:
+    """The best of them, each on an engine of its limit."""
+    good = max(limits, key=lambda one: max(one.much.good_per_s(bench.slo), one.near.good_per_s(bench.slo)))
+    most = max(limits, key=lambda one: one.tokens_per_s)
+    shared = max(limits, key=lambda one: one.shared.tokens_per_s)
+    with ExitStack() as stack:
+        engines = {
+            limit: stack.enter_context(bench.engine("--max-num-seqs", str(limit))) for limit in {good.limit, most.limit, shared.limit}
+        }
+        yield Best((good, engines[good.limit]), (most, engines[most.limit]), (shared, engines[shared.limit]))
 
 
 def unpressured(engine: Engine, fits_per_s: float, for_s: float) -> tuple[Run, Slo]:
     """Half of what fits, and the service level that follows."""
-    run(engine.url, engine.url, [Stretch(2.0, 0.0, RAMP_S + 2)], 0)
     calm = run(engine.url, engine.url, [Stretch(0.5 * fits_per_s, 0.0, for_s)], 4)
     return calm, Slo(max(2.0, 3 * calm.ttft_p99_s()), 2.5 * calm.gap_mean_s())
 
 
-def loaded(bench: Bench, fits_per_s: float, load: int) -> dict[str, Sequence[Stretch]]:
-    """The step and the burst."""
-    third = RAMP_S + (bench.seconds - RAMP_S) / 3
-    calm, much = 0.6 * fits_per_s, load * fits_per_s
-    burst = [Stretch(calm, 0.0, third), Stretch(much, third, 2 * third), Stretch(calm, 2 * third, bench.seconds + RAMP_S)]
-    return {f"step x{load}": [Stretch(much, 0.0, bench.seconds)], f"burst x{load}": burst}
-
-
-def overloaded(bench: Bench, engine: Engine, fits_per_s: float, good: float, tokens: float) -> None:
-    """Steps and bursts, without and with the gateway."""
-    for load in bench.loads:
-        for name, stretches in loaded(bench, fits_per_s, load).items():
-            bench.show(f"{name} without", run(engine.url, engine.url, stretches, 10 + load), good, tokens)
-            with gateway(engine, bench.slo) as front:
-                one = run(front.url, engine.url, stretches, 10 + load)
-            bench.show(f"{name} behind it", one, good, tokens)
-            bench.clear(name, one)
-            if name.startswith("step"):
-                bench.steps.append((name, one))
+def behind(bench: Bench, engine: Engine, name: str, stretches: Sequence[Stretch], seed: int) -> Run:
+    """One run behind a new gateway, which keeps what every run behind it keeps."""
     with gateway(engine, bench.slo) as front:
-        one = run(front.url, engine.url, [Stretch(0.8 * fits_per_s, 0.0, bench.seconds)], 20)
+        one = run(front.url, engine.url, stretches, seed)
+    bench.clear(name, one)
+    return one
+
+
+def stepped(bench: Bench, engine: Engine, best: Best, fits_per_s: float) -> None:
+    """Steps: without the gateway once, behind it turn by turn with the best static limits, which it is held against."""
+    steps = {load: [Stretch(load * fits_per_s, 0.0, bench.seconds)] for load in bench.loads}
+    for load, stretches in steps.items():
+        bench.show(f"step x{load} without", run(engine.url, engine.url, stretches, 10 + load))
+    found: dict[int, list[Run]] = {load: [] for load in steps}
+    beside: tuple[list[Run], list[Run]] = [], []
+    near, much = ("x0.95", *best.good, [Stretch(best.good[0].near_per_s, 0.0, bench.seconds)]), ("far over", *best.tokens, much_of(bench))
+    statics = cycle(zip(beside, (near, much), strict=True))
+
+    def static_turn(seed: int) -> None:
+        runs, (name, limit, one, stretches) = next(statics)
+        runs.append(run(one.url, one.url, stretches, seed))
+        bench.show(f"--max-num-seqs {limit.limit} {name}, beside", runs[-1])
+
+    for turn, (load, stretches) in product(range(bench.rounds), steps.items()):
+        static_turn(100 * turn + load)
+        found[load].append(behind(bench, engine, f"step x{load}", stretches, 100 * turn + load))
+        bench.show(f"step x{load} behind it", found[load][-1])
+    static_turn(1000)
+    good = max(fmean(one.good_per_s(bench.slo) for one in runs) for runs in beside)
+    tokens = max(fmean(one.tokens_per_s for one in runs) for runs in beside)
+    print(f"{'the best static, mean':32} {good:6.2f} {tokens:7.0f}")
+    for load, runs in found.items():
+        of_good, of_tokens = fmean(one.good_per_s(bench.slo) for one in runs) / good, fmean(one.tokens_per_s for one in runs) / tokens
+        print(f"{f'step x{load} behind it, mean':32} {of_good * good:6.2f} {of_tokens * tokens:7.0f} {of_good:6.0%} {of_tokens:6.0%}")
+        bench.promise(of_good >= GOODPUT, f"step x{load}: {of_good:.0%} of the best static goodput")
+        bench.promise(of_tokens >= THROUGHPUT, f"step x{load}: {of_tokens:.0%} of the best throughput")
+
+
+def burst(bench: Bench, engine: Engine, fits_per_s: float) -> None:
+    """Bursts on a calm load, without and with the gateway; and a load below what fits, of which nobody is refused."""
+    third = RAMP_S + (bench.seconds - RAMP_S) / 3
+    calm = 0.6 * fits_per_s
+    for load in bench.loads:
+        stretches = [
+            Stretch(calm, 0.0, third), Stretch(load * fits_per_s, third, 2 * third), Stretch(calm, 2 * third, bench.seconds + RAMP_S)
+        ]  # fmt: skip
+        bench.show(f"burst x{load} without", run(engine.url, engine.url, stretches, 10 + load))
+        bench.show(f"burst x{load} behind it", behind(bench, engine, f"burst x{load}", stretches, 10 + load))
+    one = behind(bench, engine, "below", [Stretch(0.8 * fits_per_s, 0.0, bench.seconds)], 20)
     bench.show("below x0.8 behind it", one)
-    bench.clear("below", one)
     refused = one.refusals().total()
     bench.promise(refused == 0, f"below: {refused} of {len(one.answers)} refused at 80 % of what fits")
-
-
-def once_more(bench: Bench, limits: Sequence[Static], good: float, tokens: float) -> None:
-    """The best static limits again, and the steps held against the mean of both: the machine wanders, and how far is said."""
-    best = max(limits, key=lambda one: max(one.much.good_per_s(bench.slo), one.near.good_per_s(bench.slo)))
-    most = max(limits, key=lambda one: max(one.much.tokens_per_s, one.near.tokens_per_s))
-    found: list[Run] = []
-    for limit in dict.fromkeys((best.limit, most.limit)):
-        with bench.engine("--max-num-seqs", str(limit)) as engine:
-            engine.wait_ready(READY_WITHIN_S)
-            run(engine.url, engine.url, [Stretch(2.0, 0.0, RAMP_S + 2)], 0)
-            for name, rate in (("far over", MUCH_PER_S), ("x0.95", len(best.near.answers) / bench.seconds)):
-                found.append(run(engine.url, engine.url, [Stretch(rate, 0.0, bench.seconds)], 1))
-                bench.show(f"--max-num-seqs {limit} {name}, again", found[-1])
-    again = max(one.good_per_s(bench.slo) for one in found), max(one.tokens_per_s for one in found)
-    print(
-        f"    the best static limits meanwhile: {again[0] / good:.0%} of the good answers, {again[1] / tokens:.0%} of the tokens of before"
-    )
-    good, tokens = (good + again[0]) / 2, (tokens + again[1]) / 2
-    for name, one in bench.steps:
-        ratio = one.good_per_s(bench.slo) / good
-        bench.promise(ratio >= GOODPUT, f"{name}: {ratio:.0%} of the best static goodput")
-        bench.promise(one.tokens_per_s >= THROUGHPUT * tokens, f"{name}: {one.tokens_per_s / tokens:.0%} of the best throughput")
 
 
 def tenants(bench: Bench, engine: Engine, fits_per_s: float) -> None:
@@ -214,18 +255,24 @@ def tenants(bench: Bench, engine: Engine, fits_per_s: float) -> None:
         bench.promise(flooded >= OTHERS * alone, f"tenants: {name} keeps {flooded / max(alone, 1e-9):.0%} of what it has alone")
 
 
-def prefixes(bench: Bench, engine: Engine, best: Static) -> None:
-    """What sharing gives is there behind the gateway, too."""
-    load = [Stretch(MUCH_PER_S, 0.0, bench.seconds, shared_prefix=True)]
-    good, tokens = max(best.shared.good_per_s(bench.slo), 1e-9), best.shared.tokens_per_s
-    bench.show("prefixes without", run(engine.url, engine.url, load, 3), good, tokens)
-    with gateway(engine, bench.slo) as front:
-        one = run(front.url, engine.url, load, 3)
-        shared = next((value for name, value in front.metrics().items() if "replica_shared_ratio" in name), 1.0)
-    bench.show("prefixes behind it", one, good, tokens)
-    print(f"    the ledger has learned that prompts hold {shared:.0%} of their parts")
-    bench.clear("prefixes", one)
-    bench.promise(one.tokens_per_s >= THROUGHPUT * tokens, f"prefixes: {one.tokens_per_s / tokens:.0%} of the best throughput")
+def prefixes(bench: Bench, engine: Engine, best: Best) -> None:
+    """What sharing gives is there behind the gateway, too: turn by turn with the best static limit."""
+    limit, beside = best.shared
+    load = much_of(bench, shared_prefix=True)
+    bench.show("prefixes without", run(engine.url, engine.url, load, 3))
+    tokens: list[tuple[float, float]] = []
+    for turn in range(bench.rounds):
+        one = run(beside.url, beside.url, load, 3 + turn)
+        bench.show(f"--max-num-seqs {limit.limit} prefixes, beside", one)
+        with gateway(engine, bench.slo) as front:
+            ours = run(front.url, engine.url, load, 3 + turn)
+            shared = next((value for name, value in front.metrics().items() if "replica_shared_ratio" in name), 1.0)
+        bench.show("prefixes behind it", ours)
+        bench.clear("prefixes", ours)
+        tokens.append((ours.tokens_per_s, one.tokens_per_s))
+    of_tokens = sum(mine for mine, _ in tokens) / sum(theirs for _, theirs in tokens)
+    print(f"    {of_tokens:.0%} of its tokens; the ledger has learned that prompts hold {shared:.0%} of their parts")
+    bench.promise(of_tokens >= THROUGHPUT, f"prefixes: {of_tokens:.0%} of the best throughput")
 
 
 def main() -> int:
@@ -241,25 +288,25 @@ def main() -> int:
     if not 0.2 <= chosen.share <= 1:
         parser.error(f"--share is {chosen.share:g}: give 0.2 to 1")
     little = chosen.share < 0.5
-    bench = Bench(RAMP_S + LONG_S * chosen.share, (5,) if little else LOADS, STATIC[1:] if little else STATIC, chosen.twin)
+    bench = Bench(
+        RAMP_S + LONG_S * chosen.share, (5,) if little else LOADS, STATIC[1:] if little else STATIC, 1 if little else ROUNDS, chosen.twin
+    )
     limits, fits_per_s = static(bench)
     with bench.engine() as engine:
-        engine.wait_ready(READY_WITHIN_S)
         calm, bench.slo = unpressured(engine, fits_per_s, bench.seconds)
         print(f"what fits: {fits_per_s:.2f} answers/s in {(BLOCKS - 1) * BLOCK_TOKENS} tokens of KV cache; good: first token within "
               f"{bench.slo.ttft_s:.1f} s, mean gap at most {bench.slo.gap_s * 1e3:.0f} ms")  # fmt: skip
-        print(f"{'':28} {'good/s':>6} {'tokens':>7} {'of the best':>13} {'preem.':>6} {'TTFT99':>6} {'gap':>5}  refused")
+        print(f"{'':32} {'good/s':>6} {'tokens':>7} {'preem.':>6} {'TTFT99':>6} {'gap':>5}  refused")
         bench.show("unpressured x0.5", calm)
         for one in limits:
             bench.show(f"--max-num-seqs {one.limit} far over", one.much)
             bench.show(f"--max-num-seqs {one.limit} x0.95", one.near)
             bench.show(f"--max-num-seqs {one.limit} prefixes", one.shared)
-        good = max(part.good_per_s(bench.slo) for one in limits for part in (one.much, one.near))
-        tokens = max(part.tokens_per_s for one in limits for part in (one.much, one.near))
-        overloaded(bench, engine, fits_per_s, good, tokens)
-        tenants(bench, engine, fits_per_s)
-        prefixes(bench, engine, max(limits, key=lambda one: one.shared.tokens_per_s))
-    once_more(bench, limits, good, tokens)
+        with best_of(bench, limits) as best:
+            stepped(bench, engine, best, fits_per_s)
+            burst(bench, engine, fits_per_s)
+            tenants(bench, engine, fits_per_s)
+            prefixes(bench, engine, best)
     for line in bench.broken:
         print(f"below the promise: {line}")
     print("every promise holds" if not bench.broken else f"{len(bench.broken)} promises do not hold")
