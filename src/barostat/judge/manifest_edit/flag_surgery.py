@@ -27,8 +27,8 @@ from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
 from barostat.engines.vllm.command_line.script import script_line
-from barostat.engines.vllm.command_line.words import Setting, parse
-from barostat.engines.vllm.command_line.write_flag import changed_elements, open_words, with_variable
+from barostat.engines.vllm.command_line.words import parse
+from barostat.engines.vllm.command_line.write_flag import as_written, can_be_written, changed_elements, open_words, with_variable
 from barostat.platform.mounted import config_map_of, script_command, script_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
 from barostat.platform.pod_environment import with_references
@@ -110,7 +110,8 @@ def set_flag(
         changed = changed_elements(args, wanted, value)
     except InputError as error:
         return NotChanged(str(error))
-    former = None if given is None else _written(given)
+    own = parse(args).settings.get(wanted)  # with no variable told, as it is written: that is what is put back
+    former = as_written(own) if own is not None else None if given is None else given.text
     change = ConfigChange("argument", option_of(wanted), former, _text(value))
     made = _with_words(template, container.name, changed, change)
     if not _is_heard(made.template, container.name, wanted, value, config_maps or {}):
@@ -118,12 +119,6 @@ def set_flag(
         where = f"{held.key} of ConfigMap {held.config_map}" if held is not None else "its script"
         return NotChanged(f"{where} decides on {option_of(wanted)}, whatever the arguments say: the change belongs there")
     return made
-
-
-def _written(given: Setting) -> str | None:
-    """Its value; where nothing tells that, as it is written: `$(SEQS)`."""
-    refers = any(word.missing for word in given.words)
-    return given.spelled.removeprefix(given.words[0].text.partition("=")[0])[1:] if given.text is None and refers else given.text
 
 
 def _is_heard(template: Object, container: str, name: str, value: ConfigScalar | None, config_maps: Mapping[str, Object]) -> bool:
@@ -135,7 +130,7 @@ def _is_heard(template: Object, container: str, name: str, value: ConfigScalar |
     if (line := script_line(script)) is None:
         return _OF_ARGUMENTS.search(script[2]) is not None
     found = line.settings.get(name)
-    return (found is None) is (value is None) and (value is None or found is None or _same(name, found.text, value))
+    return (found is None) is (value is None) and (value is None or found is None or _same(name, as_written(found), value))
 
 
 def _with_words(template: Object, container: str, changed: Sequence[tuple[int, str]], change: ConfigChange) -> Surgery:
@@ -208,11 +203,11 @@ def _variable(template: Object, container: str, name: str, value: ConfigScalar |
 
 
 def is_former_whole(change: ConfigChange) -> bool:
-    """False where what it was before cannot be written again from the change: it came from elsewhere, is shown in part, or was a word that
-    a shell fills in (`$SEQS`; what the kubelet does, `$(SEQS)`, is one value wherever it stands)."""
+    """False where what it was before cannot be written again from the change: it came from elsewhere, is shown in part, or was more than
+    one variable that a shell fills in (`$((SEQS * 2))`)."""
     former = change.former
     if change.kind == "argument" and former is not None:
-        return re.search(r"\$(?!\()", former) is None
+        return can_be_written(former)
     if change.kind != "environment" or former is None:
         return True
     cut = former.endswith("...") and len(former) == SHOWN_CHARS

@@ -330,15 +330,37 @@ def test_an_argument_is_added_to_a_script_that_hands_it_on_and_to_no_other(text:
     [
         (["m", "--max-num-seqs", "$(SEQS)"], "$(SEQS)", True),
         (["m", "--max-num-seqs=$(SEQS)"], "$(SEQS)", True),
-        (["sh", "-c", "vllm serve m --max-num-seqs ${SEQS}"], "${SEQS}", False),
+        (["sh", "-c", "vllm serve m --max-num-seqs $(SEQS)"], "$(SEQS)", True),
+        (["sh", "-c", "vllm serve m --max-num-seqs '$(SEQS)'"], "'$(SEQS)'", True),
+        (["sh", "-c", "vllm serve m --max-num-seqs ${SEQS}"], "${SEQS}", True),
+        (["sh", "-c", 'vllm serve m --max-num-seqs="$SEQS" --port 1'], '"$SEQS"', True),
+        (["sh", "-c", "vllm serve m --max-num-seqs ${SEQS:-64}"], "${SEQS:-64}", True),
+        (["sh", "-c", "SEQS=64; vllm serve m --max-num-seqs $SEQS"], "$SEQS", True),
+        (["sh", "-c", "vllm serve m --max-num-seqs $((SEQS*2))"], "$((SEQS*2))", False),
     ],
 )
-def test_what_a_secret_holds_is_kept_as_it_is_written_so_that_it_can_be_put_back(args: list[str], former: str, whole: bool) -> None:
-    found = done(set_flag(template(args=args), "--max-num-seqs", 16))
+@pytest.mark.parametrize("told", [None, "secret", "config map", "literal"])
+def test_a_reference_is_kept_as_it_is_written_so_that_it_can_be_put_back(
+    args: list[str], former: str, whole: bool, told: str | None
+) -> None:
+    """Whoever can tell its value: a number in its place would not follow it any more."""
+    maps = {"sizes": {"metadata": {"name": "sizes"}, "data": {"seqs": "64"}}}
+    entry: dict[str, Any] = {"name": "SEQS", "value": "64"}
+    if told in ("secret", "config map"):
+        kind = "secretKeyRef" if told == "secret" else "configMapKeyRef"
+        entry = {"name": "SEQS", "valueFrom": {kind: {"name": "sizes", "key": "seqs"}}}
+    given = template(args=args, env=[entry] if told is not None else [])
+    found = done(set_flag(given, "--max-num-seqs", 16, config_maps=maps))
     assert found.change.former == former
     assert is_former_whole(found.change) is whole
     if whole:
-        assert done(set_flag(found.template, "--max-num-seqs", former)).template == template(args=args)
+        assert done(set_flag(found.template, "--max-num-seqs", former, config_maps=maps)).template == given
+    if told in ("config map", "literal") and whole:
+        assert isinstance(set_flag(given, "--max-num-seqs", 64, config_maps=maps), NotChanged)
+
+
+def test_what_a_shell_fills_in_is_written_where_a_shell_reads_it() -> None:
+    assert isinstance(set_flag(template(args=["m", "--max-num-seqs", "64"]), "--max-num-seqs", "$SEQS"), NotChanged)
 
 
 def test_the_lines_that_go_are_shown_too() -> None:

@@ -10,6 +10,8 @@ from tests.support.planning_scenes import chosen_by_the_twin, forecasts_once, pl
 
 from barostat.core.change import ConfigChange
 from barostat.core.limits import RemedyLimits
+from barostat.judge.manifest_edit.config_change import changed_template
+from barostat.judge.manifest_edit.flag_surgery import NotChanged
 from barostat.judge.mitigation import forecast
 from barostat.judge.mitigation.facts import facts
 from barostat.judge.mitigation.planning import NoRemedy, Wish, rollback_plan
@@ -101,24 +103,32 @@ def test_a_variable_is_taken_back_only_to_what_it_was(entry: dict[str, Any], tak
         assert "what VLLM_CPU_KVCACHE_SPACE was before is not in the record" in found.why
 
 
-@pytest.mark.parametrize(("written", "taken_back"), [("$(SEQS)", True), ("sh", False)])
-def test_a_value_of_a_secret_is_put_back_as_it_was_written(written: str, taken_back: bool) -> None:
-    """Nothing tells it: to take the argument away would leave the version's default."""
+@pytest.mark.parametrize("kind", ["secretKeyRef", "configMapKeyRef"])
+@pytest.mark.parametrize("written", ["$(TOKENS)", "$TOKENS", '"${TOKENS:-512}"', "$((TOKENS))"])
+def test_a_reference_is_put_back_as_it_was_written(written: str, kind: str) -> None:
+    """A number would stand there for good, and without the argument the version's default."""
     seen = scene()
+    seen.lists["configmaps"] = [{"metadata": {"name": "sizes", "namespace": "chat"}, "data": {"tokens": "512"}}]
     container = seen.home["spec"]["template"]["spec"]["containers"][0]
-    for key, words in (("command", ["sh", "-c"]), ("args", ["vllm serve m --max-num-batched-tokens $TOKENS"])) if written == "sh" else ():
-        container[key] = words
-    if written != "sh":
+    container["env"] = [{"name": "TOKENS", "valueFrom": {kind: {"name": "sizes", "key": "tokens"}}}]
+    if written == "$(TOKENS)":
         container["args"] = [*container["args"], "--max-num-batched-tokens", written]
-    done = planned(seen, lever="max-num-batched-tokens=1024").plan
-    container["args"] = [word.replace("$TOKENS", "1024").replace(written, "1024") for word in container["args"]]
-    found = rollback_plan(seen, done, Wish("vllm-2"))
-    if taken_back:
-        assert not isinstance(found, NoRemedy), found
-        assert found.change.value == written
     else:
+        container["command"], container["args"] = ["sh", "-c"], [f"vllm serve m --max-num-batched-tokens {written}"]
+    former = list(container["args"])
+    done = planned(seen, lever="max-num-batched-tokens=1024").plan
+    container["args"] = [word.replace(written, "1024") for word in former]
+    found = rollback_plan(seen, done, Wish("vllm-2"))
+    if written == "$((TOKENS))":
         assert isinstance(found, NoRemedy)
         assert "what --max-num-batched-tokens was before is not in the record" in found.why
+        return
+    assert not isinstance(found, NoRemedy), found
+    assert found.change.value == written
+    maps = {"sizes": seen.lists["configmaps"][0]}
+    put_back = changed_template(found.change, seen.template, config_maps=maps)
+    assert not isinstance(put_back, NotChanged), put_back
+    assert put_back["spec"]["containers"][0]["args"] == former
 
 
 def test_limits_are_taken_back_where_they_were_written() -> None:

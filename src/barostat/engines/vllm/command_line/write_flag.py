@@ -28,6 +28,9 @@ from barostat.engines.vllm.command_line.words import (
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
 _NUMBER_AND_REDIRECTION = re.compile(r"(?<![^\s])\d+$")
 _MODEL_REFERENCE = re.compile(r"\"?\$\{?\w*MODEL(?:_NAME|_ID|_PATH|_DIR)?(?::?-[^}\s]*)?\}?\"?")
+_FILLED_IN = re.compile(r"(?P<a>[\"']?)\$\([A-Za-z_][\w.-]*\)(?P=a)|(?P<b>\"?)\$(?:\w+|\{\w+(?::?-[\w.]*)?\})(?P=b)")
+"""All that a value is in a shell text, where the kubelet or the shell fills it in: `$(SEQS)`, `$SEQS`, `"${SEQS:-64}"`."""
+_FOR_THE_SHELL = re.compile(r"\$(?!\([A-Za-z_][\w.-]*\))")
 _ONE = re.compile(r"\$\{?#?\w+(?::?-[^\s{}]*)?\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\(\(.*\)\)|\$\{\w+[#%]+\S*\}")
 _ALL_OF_THEM = re.compile(r"\$\{?[@*]|\[[@*]\]")
 _BRACES = re.compile(r"(?<!\$)\{[^{}]*(?:,|\.\.)[^{}]*\}")
@@ -224,10 +227,29 @@ def _check_shell(elements: list[str], *, text: bool = False) -> None:
         raise InputError(f"the shell text is not edited here: {why}; change it by hand", elements[script][:80])
 
 
+def as_written(setting: Setting) -> str | None:
+    """The value of the setting; where it is a reference, that, as it stands: `$(SEQS)`, `"${SEQS:-64}"`."""
+    last = setting.words[-1].raw
+    raw = last.partition("=")[2] if setting.joined else last
+    if _FILLED_IN.fullmatch(raw):
+        return raw
+    refers = setting.text is None and any(word.missing for word in setting.words)
+    return setting.spelled.removeprefix(setting.words[0].text.partition("=")[0])[1:] if refers else setting.text
+
+
+def can_be_written(value: str) -> bool:
+    """False for what a shell makes of more than one variable: it would be quoted here, and stay what it is."""
+    return _FILLED_IN.fullmatch(value) is not None or _FOR_THE_SHELL.search(value) is None
+
+
 def _written(value: ConfigScalar, word: Word) -> str:
-    """The value as text, quoted where a shell reads it."""
+    """The value as text, quoted where a shell reads it. Errors: InputError for a variable of a shell where none reads it."""
     text = str(value).lower() if isinstance(value, bool) else f"{value:.10g}" if isinstance(value, float) else str(value)
-    return shlex.quote(text) if word.shell else text
+    if word.shell:
+        return text if _FILLED_IN.fullmatch(text) else shlex.quote(text)
+    if _FILLED_IN.fullmatch(text) and _FOR_THE_SHELL.search(text):
+        raise InputError("no shell is there to fill it in", text)
+    return text
 
 
 def _change(edit: _Edit, setting: Setting, value: ConfigScalar) -> None:
