@@ -6,6 +6,7 @@ Kubernetes 1.27 to 1.34.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -15,6 +16,9 @@ from barostat.platform.pods import command_words, container_named
 
 _BEFORE = ("sh", "bash", "dash", "ash", "env", "tini", "dumb-init", "exec")
 """Programs that run the file behind them and their options."""
+_TEXT_FOLLOWS = re.compile(r"-\w*c\w*")
+_NAME_FOLLOWS = re.compile(r"[-+]\w*[oO]")
+"""Options of a shell in one word: `-euc`, and `-euo`, behind which stands the name of one more: `pipefail`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,10 @@ def script_command(pod: Object, container: str, config_maps: Mapping[str, Object
 def _run(words: list[str]) -> list[str]:
     """The file that is run and its arguments; empty for a text (`-c`), and for a program that is found by its name."""
     for place, word in enumerate(words):
-        if word.startswith("-"):
-            if "c" in word.partition("=")[0].lstrip("-")[:3]:
-                return []
-        elif PurePosixPath(word).name not in _BEFORE:
+        if _TEXT_FOLLOWS.fullmatch(word):
+            return []
+        if word.startswith(("-", "+")) or (place and _NAME_FOLLOWS.fullmatch(words[place - 1])):
+            continue
+        if PurePosixPath(word).name not in _BEFORE:
             return words[place:] if word.startswith("/") else []
     return []

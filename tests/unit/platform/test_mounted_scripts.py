@@ -18,7 +18,15 @@ def pod(command: list[str], args: list[str] | None = None) -> Any:
 
 @pytest.mark.parametrize(
     "command",
-    [["/scripts/start.sh"], ["bash", "/scripts/start.sh"], ["/bin/sh", "-eu", "/scripts/start.sh"], ["tini", "--", "/scripts/start.sh"]],
+    [
+        ["/scripts/start.sh"],
+        ["bash", "/scripts/start.sh"],
+        ["/bin/sh", "-eu", "/scripts/start.sh"],
+        ["bash", "-euxo", "pipefail", "/scripts/start.sh"],
+        ["bash", "-eu", "-o", "pipefail", "/scripts/start.sh"],
+        ["bash", "+o", "history", "--norc", "/scripts/start.sh"],
+        ["tini", "--", "/scripts/start.sh"],
+    ],
 )
 def test_the_file_that_is_run_is_found(command: list[str]) -> None:
     assert script_of(pod(command), "vllm") == Mounted("scripts", "start.sh")
@@ -27,7 +35,17 @@ def test_the_file_that_is_run_is_found(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["vllm", "serve", "m"], ["sh", "-c", "/scripts/start.sh"], ["/other/start.sh"], ["start.sh"], ["/scripts/gone.sh"]]
+    "command",
+    [
+        [],
+        ["vllm", "serve", "m"],
+        ["sh", "-c", "/scripts/start.sh"],
+        ["bash", "-euxo", "pipefail", "-c", "/scripts/start.sh"],
+        ["bash", "-euxc", "/scripts/start.sh"],
+        ["/other/start.sh"],
+        ["start.sh"],
+        ["/scripts/gone.sh"],
+    ],
 )
 def test_anything_else_is_no_script(command: list[str]) -> None:
     found = pod(command)
