@@ -46,6 +46,14 @@ def test_what_really_hangs_is_told(beside: dict[str, float]) -> None:
     assert (report.diagnosis.cause, report.diagnosis.severity) == ("hung-engine", "critical")
 
 
+@pytest.mark.parametrize("load", [FLOWING, {**FLOWING, "running_requests": 0.0, "generation_tokens_per_s": 0.0}])
+def test_a_server_that_calls_itself_unhealthy_is_never_called_healthy(load: dict[str, float]) -> None:
+    report = judged({**load, "waiting_requests": 0.0, "health_ok": 0.0}, every_s=60.0)
+    assert (report.diagnosis.cause, report.diagnosis.severity) == ("unknown", "critical")
+    assert "/health does not answer 200" in report.diagnosis.summary
+    assert judged({**load, "waiting_requests": 0.0, "health_ok": 1.0}, every_s=60.0).diagnosis.severity == "none"
+
+
 def test_a_probe_without_an_answer_is_never_called_healthy() -> None:
     report = judged({**FLOWING, "waiting_requests": 0.0, "probe_token_ok": 0.0})
     assert (report.diagnosis.cause, report.diagnosis.severity) == ("unknown", "warning")

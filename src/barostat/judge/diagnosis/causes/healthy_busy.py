@@ -6,7 +6,8 @@ Impact: none.
 
 Evidence: running requests and flowing tokens with an empty queue over the window.
 
-Not evidence: GPU memory or KV usage by themselves, in either direction.
+Not evidence: GPU memory or KV usage by themselves, in either direction. A server that answers /health with an error, however its figures
+look.
 
 Mitigation: nothing to do. If a forecast stands beside it, there is time to cap demand before harm.
 
@@ -31,6 +32,7 @@ HARM = (
     "throughput-falling",
     "tokens-stalled",
     "core-stopped",
+    "health-failing",
     "probe-unanswered",
     "timeouts-and-5xx",
     "queue-rejections",

@@ -6,7 +6,7 @@ Impact: none.
 
 Evidence: running and waiting at zero over the window.
 
-Not evidence: low GPU utilisation (a starved or hung engine shows the same).
+Not evidence: low GPU utilisation (a starved or hung engine shows the same). A server that answers /health with an error.
 
 Mitigation: nothing to do. If clients say otherwise, the requests do not reach this engine: look at the gateway, or probe it.
 
@@ -20,6 +20,8 @@ from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement
 
 def judge(case: Case) -> Judgement:
     """Claim where the whole window shows no work."""
+    if case.present("health-failing") and case.present("engine-idle"):
+        return Cleared(case.because("health-failing"))
     if case.present("engine-idle"):
         return Claim(
             confidence=case.confidence("engine-idle") * 0.9,

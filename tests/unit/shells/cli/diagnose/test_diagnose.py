@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.support.small_servers import answer, serving, vllm
 
 from barostat.core.diagnosis import Diagnosis, Forecast, ReplicaReport, Report
 from barostat.shells.cli.diagnose.diagnose import exit_code
@@ -248,6 +249,19 @@ def test_a_page_is_as_wide_as_the_terminal_and_its_examples_stay(
     assert max(len(line) for line in wide.splitlines() if not line.startswith(" ")) <= 120
     assert max(len(line) for line in narrow.splitlines()[1:] if not line.startswith(" ")) <= 60
     assert [line for line in narrow.splitlines() if line.startswith(" ")] == [line for line in wide.splitlines() if line.startswith(" ")]
+
+
+def test_an_idle_engine_whose_health_is_an_error_is_not_called_healthy(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = {status: vllm(metrics=answer(scrape(0.0, 0, 0, 0, 900)), health=answer("", status)) for status in ("200 OK", "500 Oh")}
+    told = {}
+    for status, server in asked.items():
+        with serving(server) as (port, _):
+            code = main(["diagnose", f"http://localhost:{port}", "--for", "0s", "-o", "json"])
+        told[status] = code, json.loads(capsys.readouterr().out)["replicas"][0]["diagnosis"]
+    assert (told["200 OK"][0], told["200 OK"][1]["cause"]) == (0, "healthy-idle")
+    code, diagnosis = told["500 Oh"]
+    assert (code, diagnosis["cause"], diagnosis["severity"]) == (3, "unknown", "critical")
+    assert "/health does not answer 200" in diagnosis["summary"]
 
 
 def test_explain_suggests_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
