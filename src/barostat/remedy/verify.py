@@ -27,6 +27,8 @@ FEWEST_REQUESTS = 20.0
 """Fewer on either side are no load to compare under."""
 MOST_LONGER_S = 3600.0
 """What would take longer to tell is not worth a number."""
+BESIDE = ("itl_mean_s", "itl_p99_s")
+"""Promised beside what proves the change, and not measured everywhere: without the histogram, or where nobody streams."""
 RELATIVE = ("falls", "rises", "holds")
 """What is held against what it was, and so may differ by chance."""
 REMNANT = 0.1
@@ -66,6 +68,15 @@ def baseline(expectation: Expectation, window: Window, fleet: Sequence[Window] =
     return tuple(sorted(found.items()))
 
 
+def unmeasured(expectation: Expectation, former: Mapping[str, float]) -> tuple[str, ...]:
+    """The latencies that are promised and were not measured before, where another promise was: they cannot be waited for.
+
+    Law: L2, the proof itself is never among them.
+    """
+    essential = [expect.signal for expect in expectation.expects if expect.essential]
+    return tuple(name for name in essential if name in BESIDE and name not in former) if not set(essential) <= set(BESIDE) else ()
+
+
 def verify(expectation: Expectation, former: Mapping[str, float], after: Window, since: float) -> Judged:
     """Better, worse, or inconclusive, with a sentence for each thing that counted.
 
@@ -74,9 +85,11 @@ def verify(expectation: Expectation, former: Mapping[str, float], after: Window,
     Better: every essential promise is met, nothing got worse, under no less load, for long enough. Worse: harm was done, a level that was
     promised is not kept, nor nearly, or what should have improved got worse, and another load does not explain it. Inconclusive: everything
     else, with how long more it would take. What is held against what it was counts where the difference is not by chance: of all the
-    comparisons of one verification, at any number of looks, at most `comparison.ERROR_RATE` call one where there is none.
+    comparisons of one verification, at any number of looks, at most `comparison.ERROR_RATE` call one where there is none. A latency that
+    was measured neither before nor now is named, and the rest is judged.
     Law: L2, what was not measured proves nothing.
     """
+    beside = unmeasured(expectation, former)
     relative = sum(expect.want in RELATIVE for expect in expectation.expects)
     sure = Sureness(ERROR_RATE / max(1, relative), expectation.sustained_s)
     load, load_says = _load(expectation, former, after, since)
@@ -100,6 +113,8 @@ def verify(expectation: Expectation, former: Mapping[str, float], after: Window,
             kept += [says] if expect.essential else []
         elif met == "unmet":
             (harmed if not expect.essential else open_ if _remnant(expect, former, after, since) else broken).append(says)
+        elif expect.essential and expect.signal in beside:
+            kept.append(f"not judged: {says}")
         elif expect.essential:
             open_.append(says)
     seen_s = _seen_s(expectation, after, since)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from barostat.catalog.signals import signal
 from barostat.core.change import Expect, Expectation, pressure_relieved
 from barostat.core.window import Window
 from barostat.remedy.acts import Judged
-from barostat.remedy.verify import baseline, verify
+from barostat.remedy.verify import baseline, unmeasured, verify
 
 SINCE = 1000.0
 EXPECTATION = Expectation(
@@ -126,6 +128,31 @@ def test_an_essential_signal_that_is_missing_or_stale_is_inconclusive() -> None:
     assert judged(EXPECTATION, BEFORE, window(SINCE, preemptions_per_s=None), SINCE).outcome == "inconclusive"
     after = window(SINCE)
     assert judged(EXPECTATION, BEFORE, Window(after.replica, after.at + 3600.0, after.signals), SINCE).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize("promised", [EXPECTATION.expects[1], Expect("itl_p99_s", "below", 0.1)])
+def test_a_latency_that_nobody_measures_is_named_and_the_rest_is_judged(promised: Expect) -> None:
+    expectation = Expectation((EXPECTATION.expects[0], promised), ("arrivals_per_s",))
+    before = window(800.0, preemptions_per_s=3.0, itl_mean_s=None)
+    found = judged(expectation, before, window(SINCE, itl_mean_s=None), SINCE)
+    assert (found.outcome, unmeasured(expectation, dict(baseline(expectation, before)))) == ("better", (promised.signal,))
+    assert f"not judged: {promised.signal} was not measured after the change" in found.reasons
+    assert judged(expectation, before, window(SINCE, itl_mean_s=None, preemptions_per_s=3.0), SINCE).outcome == "worse"
+    assert judged(expectation, before, window(SINCE, itl_mean_s=None, preemptions_per_s=None), SINCE).outcome == "inconclusive"
+    # one that is measured only now is held to its level, and cannot be compared
+    assert judged(expectation, before, window(SINCE, **{promised.signal: 9.0}), SINCE).outcome == (
+        "worse" if promised.want == "below" else "better"
+    )
+
+
+def test_a_latency_that_was_measured_before_has_to_be_measured_after() -> None:
+    assert judged(EXPECTATION, BEFORE, window(SINCE, itl_mean_s=None), SINCE).outcome == "inconclusive"
+
+
+def test_the_only_proof_is_never_left_out() -> None:
+    alone = Expectation((EXPECTATION.expects[1],), ("arrivals_per_s",))
+    found = judged(alone, window(800.0, itl_mean_s=None), window(SINCE, itl_mean_s=None), SINCE)
+    assert (found.outcome, unmeasured(alone, {})) == ("inconclusive", ())
 
 
 def test_what_was_measured_before_the_change_does_not_count_for_it() -> None:

@@ -11,6 +11,7 @@ from barostat.core.verdict import Absent, Present, Unknown
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import Facts, judged
 from barostat.remedy.program import program
+from barostat.remedy.verify import unmeasured
 
 if TYPE_CHECKING:
     from barostat.judge.mitigation.target_snapshot import TargetSnapshot
@@ -33,8 +34,12 @@ _WANTS = {
 
 def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
     """What will be done, why, how, and what will prove it."""
-    promises = [f"{found.signal} {_WANTS[found.want].format(found.bound)}" for found in plan.expectation.expects if found.essential]
+    unknown = unmeasured(plan.expectation, dict(plan.baseline))
+    essential = [found for found in plan.expectation.expects if found.essential and found.signal not in unknown]
+    promises = [f"{found.signal} {_WANTS[found.want].format(found.bound)}" for found in essential]
     proof = f"{'; '.join(promises)}, for {plan.expectation.sustained_s:.0f} s under the load of now"
+    if unknown:
+        proof += f"; not by {' and '.join(unknown)}, which was not measured"
     undo = "the same steps backwards, until home's template is written"
     if plan.strategy == "stuck-rollout":
         proof = f"all {plan.replicas} replicas of the version before stand Ready in rotation"

@@ -1,0 +1,22 @@
+"""A plan as a person reads it before it is carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.support.planning_scenes import forecasts_once, planned, scene
+
+from barostat.judge.mitigation import forecast
+from barostat.shells.reports.incident.plan_text import plan_text
+
+
+def test_a_latency_that_cannot_be_judged_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forecast, "forecasts", forecasts_once)
+    found = planned(scene(), lever="max-model-len=2048")
+    proof = next(line for line in plan_text(found.plan, found.replica).splitlines() if line.startswith("  proof"))
+    assert "itl_mean_s falls by 10%" in proof
+    bare = replace(found.plan, baseline=tuple(entry for entry in found.plan.baseline if not entry[0].startswith("itl_")))
+    proof = next(line for line in plan_text(bare, found.replica).splitlines() if line.startswith("  proof"))
+    assert proof.endswith("under the load of now; not by itl_mean_s, which was not measured")
+    assert "falls by" not in proof
