@@ -26,9 +26,10 @@ from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.engines.vllm.command_line.config_text import NotPlain, value_in, with_setting
+from barostat.engines.vllm.command_line.open_words import untold_words
 from barostat.engines.vllm.command_line.script import script_line
 from barostat.engines.vllm.command_line.words import parse
-from barostat.engines.vllm.command_line.write_flag import as_written, can_be_written, changed_elements, open_words, with_variable
+from barostat.engines.vllm.command_line.write_flag import as_written, can_be_written, changed_elements, with_variable
 from barostat.platform.mounted import config_map_of, script_command, script_of
 from barostat.platform.objects import Object, mapping, objects, sequence, text
 from barostat.platform.pod_environment import with_references
@@ -102,8 +103,8 @@ def set_flag(
         if found is not None:
             return found
     if given is None and value is None:
-        may = next(iter(open_words(line)), None)
-        return NotChanged(f"{option_of(wanted)} is not set" + (f", unless {may.raw} holds it" if may is not None else ""))
+        may = next(iter(untold_words(line)), None)
+        return NotChanged(f"{option_of(wanted)} is not set" + (f", unless {may.raw or may.text} holds it" if may is not None else ""))
     if given is not None and value is not None and _same(wanted, given.text, value):
         return NotChanged(f"{option_of(wanted)} is {given.text} already")
     try:

@@ -21,13 +21,12 @@ from barostat.core.config import ConfigScalar, ConfigValue, EngineConfig
 from barostat.core.signal import Signal
 from barostat.core.version import EngineVersion, parse_version
 from barostat.engines.vllm.command_line.config_checks import declared_problems
+from barostat.engines.vllm.command_line.open_words import untold_words
 from barostat.engines.vllm.command_line.words import CommandLine, Setting, parse
 
 _DEEPEST = 8
 _NO_NUMBER = 1e18  # as of the labels of a page of metrics
 _SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_SEVERAL = re.compile(r"[@*]")
-"""In a reference: all that a script was given, or all of an array."""
 _TELLING_ENV = (
     "VLLM_CPU_KVCACHE_SPACE", "VLLM_USE_V1", "VLLM_USE_V2_MODEL_RUNNER", "VLLM_ATTENTION_BACKEND", "VLLM_KV_CACHE_LAYOUT",
     "VLLM_USE_FLASHINFER_SAMPLER",
@@ -83,19 +82,12 @@ def resolve(
         problems.append(f"the settings in {line.settings['config'].text} were not recorded: what looks like a default may be set there")
         seen = "model" in reported
     unsaid = "" if seen else "the command line was not recorded"
-    if seen and "model" not in reported and _may_set_anything(line):
+    if seen and "model" not in reported and untold_words(line):
         unsaid = "the command line holds a variable that nothing tells"
     untold = {name for name, setting in line.settings.items() if any(word.missing for word in setting.words)}
     _add_defaults(values, version, _device(values, version, environment, gpu, gpu_memory_gib), unsaid, untold)
     problems += _conflicts(values)
     return EngineConfig(values, tuple(dict.fromkeys(problems)))
-
-
-def _may_set_anything(line: CommandLine) -> bool:
-    """True where a variable that nothing tells stands where an argument can; one that is a single value may be the model."""
-    placed = {id(word) for setting in line.occurrences for word in setting.words}
-    untold = [word for word in line.words if word.missing and id(word) not in placed]
-    return len(untold) > (line.model is None) or any(_SEVERAL.search(word.raw) for word in untold)
 
 
 def _declared(line: CommandLine, env: Mapping[str, str], config_file: Mapping[str, Any] | None) -> tuple[dict[str, ConfigValue], list[str]]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from barostat.engines.vllm.command_line.open_words import untold_words
 from barostat.engines.vllm.command_line.words import CommandLine, parse
-from barostat.engines.vllm.command_line.write_flag import open_words
 
 
 def script_line(command: Sequence[str], env: Mapping[str, str] | None = None) -> CommandLine | None:
     """The engine's command line in `sh -c TEXT FILE ARGUMENTS`; None where the text starts no engine that can be seen, or with words that
     may be anything (an array, "$@" behind `shift`): its container's own words tell more then."""
     line = parse(command, env)
-    may_be_anything = any(word.missing or word.text.startswith("$") for word in open_words(line))
-    return line if line.started and not may_be_anything else None
+    return line if line.started and not untold_words(line) else None
 
 
 def as_command(line: CommandLine, variables: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,7 @@ from barostat.catalog.vllm_flags import canonical_name, option_of
 from barostat.core.config import ConfigScalar
 from barostat.core.errors import InputError
 from barostat.engines.vllm.command_line.not_edited import commands_of, name_at, why_not_edited
+from barostat.engines.vllm.command_line.open_words import is_named, open_words
 from barostat.engines.vllm.command_line.shell_extents import references
 from barostat.engines.vllm.command_line.shell_words import Word
 from barostat.engines.vllm.command_line.words import (
@@ -27,7 +28,6 @@ from barostat.engines.vllm.command_line.words import (
 
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
 _NUMBER_AND_REDIRECTION = re.compile(r"(?<![^\s])\d+$")
-_MODEL_REFERENCE = re.compile(r"\"?\$\{?\w*MODEL(?:_NAME|_ID|_PATH|_DIR)?(?::?-[^}\s]*)?\}?\"?")
 _FILLED_IN = re.compile(r"(?P<a>[\"']?)\$\([A-Za-z_][\w.-]*\)(?P=a)|(?P<b>\"?)\$(?:\w+|\{\w+(?::?-[\w.]*)?\})(?P=b)")
 """All that a value is in a shell text, where the kubelet or the shell fills it in: `$(SEQS)`, `$SEQS`, `"${SEQS:-64}"`."""
 _FOR_THE_SHELL = re.compile(r"\$(?!\([A-Za-z_][\w.-]*\))")
@@ -112,12 +112,12 @@ def changed_elements(args: Sequence[str], name: str, value: ConfigScalar | None,
     _check_shell(edit.elements, text=text)
     if not edit.elements and value is not None:
         return [(-1, piece) for piece in _pieces(line, canonical, value, Word("", 0, 0, shell=False))]
-    named = [setting for setting in found if not _refers(setting.words[0].raw.partition("=")[0])]
+    named = [setting for setting in found if is_named(setting)]
     may = open_words(line)
     if value is None:
         if may or len(named) < len(found):
             told = (*may, *(setting.words[0] for setting in found if setting not in named))[0]
-            raise InputError(f"{told.raw} may hold {canonical} as well, and nothing tells it: change it by hand", canonical)
+            raise InputError(f"{told.raw or told.text} may hold {canonical} as well, and nothing tells it: change it by hand", canonical)
         for setting in named:
             for word in _whole(setting):
                 edit.remove(word)
@@ -142,19 +142,6 @@ def _check_written(before: Sequence[str], after: Sequence[str], name: str, *, te
     is_shell = not text and bool(plain) and plain[-1].rsplit("/", 1)[-1] in SHELLS and len(plain) <= 2
     if is_shell or name not in parse("".join(after) if text else after).settings:
         raise InputError("no vLLM command was found whose argument could be written", " ".join(before)[:80])
-
-
-def open_words(line: CommandLine) -> list[Word]:
-    """The words of a shell text that may hold any argument: references where an argument, and not its value, can stand. Not the model's."""
-    values = {id(word) for setting in line.occurrences for word in setting.words[1:2]}
-    named = {id(setting.words[0]) for setting in line.occurrences if not _refers(setting.words[0].raw.partition("=")[0])}
-    found = [word for word in line.words if word.shell and id(word) not in values | named and _refers(word.raw)]
-    model = next((word for word in found if _MODEL_REFERENCE.fullmatch(word.raw)), None)
-    return [word for word in found if word is not model]
-
-
-def _refers(raw: str) -> bool:
-    return bool(references(raw))
 
 
 def _is_behind(line: CommandLine, word: Word, setting: Setting) -> bool:

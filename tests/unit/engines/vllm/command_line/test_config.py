@@ -82,6 +82,12 @@ def test_the_log_can_stand_for_the_command_line_and_tell_the_version() -> None:
         (["m", "$(MORE)"], set()),
         (["sh", "-c", "vllm serve m $MORE"], set()),
         (["sh", "-c", "vllm serve $MODEL --port 1"], {"max_num_seqs", "max_num_batched_tokens"}),
+        (["$(WHICH)", "--port", "1"], {"max_num_seqs", "max_num_batched_tokens"}),
+        (["m", "--lora-modules", "a=$(A)", "b=$(B)"], {"max_num_seqs", "max_num_batched_tokens"}),
+        (["--model", "$(WHICH)", "$(MORE)"], set()),
+        (["sh", "-c", "vllm serve $ALL_OF_IT"], set()),
+        (["sh", "-c", "vllm serve m --$NAME 5"], set()),
+        (["sh", "-c", "vllm serve m --served-model-name a $MORE"], set()),
         (["m"], {"max_num_seqs", "max_num_batched_tokens"}),
     ],
 )

@@ -114,6 +114,15 @@ def test_what_a_reference_may_hold_does_not_win_over_the_edit(text: str, after: 
     assert changed_elements(["bash", "-c", text], "max_num_seqs", 4)[2][1] == after
 
 
+def test_what_the_kubelet_fills_in_may_be_an_argument_too() -> None:
+    given = ["vllm", "serve", "m", "--max-num-seqs=8", "$(EXTRA)"]
+    assert [word for _, word in changed_elements(given, "max_num_seqs", 4)] == ["vllm", "serve", "m", "$(EXTRA)", "--max-num-seqs=4"]
+    with pytest.raises(InputError, match=r"\$\(EXTRA\) may hold max_num_seqs"):
+        changed_elements(given, "max_num_seqs", None)
+    named = ["$(MODEL)", "--max-num-seqs=8"]
+    assert changed_elements(named, "max_num_seqs", None) == [(0, "$(MODEL)")]
+
+
 @pytest.mark.parametrize("value", ["$(echo 1 --port 2)", "{1,2}", '"${A[@]}"', "`x`", "${N:-1 2}"])
 def test_a_value_that_may_be_several_words_is_not_replaced(value: str) -> None:
     with pytest.raises(InputError, match=r"several words|backticks"):
