@@ -45,6 +45,7 @@ HARMS = (
     "slow-decode",
     "slower-than-card",
     "probe-unanswered",
+    "tokens-stalled",
     "tail-latency-up",
     "throughput-falling",
     "queue-rejections",

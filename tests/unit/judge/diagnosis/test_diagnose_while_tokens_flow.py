@@ -46,6 +46,34 @@ def test_what_really_hangs_is_told(beside: dict[str, float]) -> None:
     assert (report.diagnosis.cause, report.diagnosis.severity) == ("hung-engine", "critical")
 
 
+STALLED = {**FLOWING, "waiting_requests": 0.0, "generation_tokens_per_s": 0.0}
+
+
+@pytest.mark.parametrize("stalled_s", [20.0, 600.0])
+@pytest.mark.parametrize("waiting", [0.0, 15.0])
+def test_a_count_that_stands_still_is_no_proof_of_a_hang(stalled_s: float, waiting: float) -> None:
+    """Where all clients give up at once, some versions show the last count until the next request comes."""
+    report = judged({**STALLED, "tokens_stalled_s": stalled_s, "waiting_requests": waiting})
+    assert (report.diagnosis.cause, report.diagnosis.severity) == ("unknown", "warning")
+    assert "hung-engine" in report.diagnosis.summary
+    assert "--probe" in report.diagnosis.summary
+    answered = judged({**STALLED, "tokens_stalled_s": stalled_s, "probe_token_ok": 1.0})
+    assert answered.diagnosis.cause == "unknown"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"probe_token_ok": 0.0}, {"health_ok": 0.0}, {"log_rpc_timeout": 1.0}, {"engine_core_stopped": 1.0}, {"gpu_utilization_ratio": 1.0}],
+)
+def test_what_shows_that_work_is_there_makes_it_a_hang(beside: dict[str, float]) -> None:
+    report = judged({**STALLED, "tokens_stalled_s": 40.0, **beside}, every_s=10.0)
+    assert (report.diagnosis.cause, report.diagnosis.severity) == ("hung-engine", "critical")
+
+
+def test_a_card_at_work_for_a_moment_may_be_in_one_long_step() -> None:
+    assert judged({**STALLED, "tokens_stalled_s": 12.0, "gpu_utilization_ratio": 1.0}).diagnosis.cause == "unknown"
+
+
 @pytest.mark.parametrize("load", [FLOWING, {**FLOWING, "running_requests": 0.0, "generation_tokens_per_s": 0.0}])
 def test_a_server_that_calls_itself_unhealthy_is_never_called_healthy(load: dict[str, float]) -> None:
     report = judged({**load, "waiting_requests": 0.0, "health_ok": 0.0}, every_s=60.0)

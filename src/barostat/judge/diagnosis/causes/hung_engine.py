@@ -4,18 +4,20 @@ Meaning: the API server lives, the core or a rank does not: a process that is st
 
 Impact: requests hang until their clients give up; probes on /health see nothing wrong.
 
-Evidence: requests are running and not one token was counted for a long time; requests wait for a minute before an engine that runs none
+Evidence: requests are running and not one token was counted for a long time, and something else than their count shows that they are
+there (a request of one token, /health, the gateway, the log, a card at work); requests wait for a minute before an engine that runs none
 and makes no step; the core process is stopped; a request of one token is not answered; a collective or an RPC to a worker timed out.
 
-Not evidence: no tokens with no requests (idle); a long prefill (steps still move); a paused or sleeping engine. While tokens flow: a
-one-token request that waits behind the queue, or a time-out of the life before. Requests that wait for an adapter, a grammar or a transfer,
-or behind a saturated host.
+Not evidence: no tokens with no requests (idle); a count of running requests that stands still, by itself: it is of the last step, also
+where all clients gave up after it, who are counted nowhere; a long prefill (steps still move); a paused or sleeping engine. While tokens
+flow: a one-token request that waits behind the queue, or a time-out of the life before. Requests that wait for an adapter, a grammar or a
+transfer, or behind a saturated host.
 
 Mitigation: take the replica out of rotation and restart it, controlled; keep the log and the processes' stacks. For collectives look at
 NCCL_DEBUG, peer-to-peer, /dev/shm and the fabric. A probe on token progress would have found it.
 
 Source: vLLM 0.32.0: /health asks whether the core is alive, not whether it moves; kserve issue 6259; vLLM issues 39734, 45388 and 45414
-(a scheduler that admits nobody).
+(a scheduler that admits nobody), 22545 and 29928 (counts that stay when all requests are aborted).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from __future__ import annotations
 from barostat.judge.diagnosis.case import Case, Cause, Claim, Cleared, Judgement, Open
 from barostat.symptoms._holding import holding, together
 from barostat.symptoms._queue import queue
+from barostat.symptoms.tokens_stalled import SURE_S
 
 STUCK = ("core-stopped", "tokens-stalled", "probe-unanswered")
 ENDED = ("engine-died", "endpoint-silent")
@@ -32,6 +35,12 @@ TIMED_OUT = ("log_collective_timeout", "log_rpc_timeout")
 
 OTHER_REASONS = ("deferred-waiting", "tokenizer-bound", "api-server-saturated", "cpu-throttled", "host-cpu-saturated")
 """Symptoms that explain a queue before an engine that runs nothing."""
+WORK_IS_THERE = ("collective-hang", "endpoint-silent", "health-failing", "timeouts-and-5xx")
+"""Symptoms that show beside the engine's own count that requests are there and get nothing."""
+AT_WORK_RATIO = 0.9
+"""A collective that waits spins: the card is busy while no step ends."""
+SUSPICION = 0.4
+"""Below what names a cause."""
 STANDS_S = 60.0
 """A scheduler takes thousands of steps in a minute: a queue that stands this long is admitted no more."""
 
@@ -43,6 +52,13 @@ def _queue_stands(case: Case) -> bool:
         return False
     for_s = holding(together(running, waiting), lambda runs, waits: runs <= 0 and waits > 0).for_s
     return for_s is not None and for_s >= STANDS_S
+
+
+def _work_is_there(case: Case) -> bool:
+    """True if more than the engine's count of running requests says that there is work."""
+    card, stalled = case.window.fresh("gpu_utilization_ratio"), case.window.fresh("tokens_stalled_s")
+    spins_s = (card.held_for_s(lambda ratio: ratio >= AT_WORK_RATIO) or 0.0) if card is not None else 0.0
+    return bool(case.present(*WORK_IS_THERE)) or (stalled is not None and min(spins_s, stalled.last) >= SURE_S)
 
 
 def _tokens_flow(case: Case) -> bool:
@@ -63,6 +79,14 @@ def judge(case: Case) -> Judgement:
     stuck = case.present(*STUCK)
     if stuck == ("tokens-stalled",) and case.present("engine-died") and not case.present("collective-hang"):
         return Cleared(case.because("engine-died"))  # no token comes from a core that ended
+    if stuck == ("tokens-stalled",) and not _work_is_there(case):
+        return Claim(
+            confidence=min(SUSPICION, case.confidence(*stuck)),
+            severity="warning",
+            summary=f"{case.because(*stuck)}; the count stays when all clients give up, and only a request can tell (--probe).",
+            rests_on=stuck,
+            variant="no-tokens",
+        )
     if stuck:
         together = min(0.99, case.confidence(*stuck) * (0.9 + 0.04 * len(stuck)))
         collective = bool(case.present("collective-hang"))
