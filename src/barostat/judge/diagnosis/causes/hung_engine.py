@@ -8,8 +8,8 @@ Evidence: requests are running and not one token was counted for a long time, an
 there (a request of one token, /health, the gateway, the log, a card at work); requests wait for a minute before an engine that runs none
 and makes no step; the core process is stopped; a request of one token is not answered; a collective or an RPC to a worker timed out.
 
-Not evidence: no tokens with no requests (idle); a count of running requests that stands still, by itself: it is of the last step, also
-where all clients gave up after it, who are counted nowhere; a long prefill (steps still move); a paused or sleeping engine. While tokens
+Not evidence: no tokens with no requests (idle); a count of running requests that stands still for less than a minute, by itself: it is of
+the last step, also where all clients gave up after it, who are counted nowhere; a long prefill (steps still move); a paused or sleeping engine. While tokens
 flow: a one-token request that waits behind the queue, or a time-out of the life before. Requests that wait for an adapter, a grammar or a
 transfer, or behind a saturated host.
 
@@ -42,7 +42,8 @@ AT_WORK_RATIO = 0.9
 SUSPICION = 0.4
 """Below what names a cause."""
 STANDS_S = 60.0
-"""A scheduler takes thousands of steps in a minute: a queue that stands this long is admitted no more."""
+"""A scheduler takes thousands of steps in a minute: a queue that stands this long is admitted no more. And where clients come and go, one of
+them makes a step within it, after which a count is of now."""
 
 
 def _queue_stands(case: Case) -> bool:
@@ -55,10 +56,14 @@ def _queue_stands(case: Case) -> bool:
 
 
 def _work_is_there(case: Case) -> bool:
-    """True if more than the engine's count of running requests says that there is work."""
+    """True if more than the engine's count of running requests says that there is work, or it has stood for a minute: nobody comes anew."""
     card, stalled = case.window.fresh("gpu_utilization_ratio"), case.window.fresh("tokens_stalled_s")
     spins_s = (card.held_for_s(lambda ratio: ratio >= AT_WORK_RATIO) or 0.0) if card is not None else 0.0
-    return bool(case.present(*WORK_IS_THERE)) or (stalled is not None and min(spins_s, stalled.last) >= SURE_S)
+    if case.present(*WORK_IS_THERE):
+        return True
+    asked = case.window.fresh("probe_token_ok")
+    stands = stalled is not None and stalled.last >= STANDS_S and (asked is None or asked.last < 1)
+    return stands or (stalled is not None and min(spins_s, stalled.last) >= SURE_S)
 
 
 def _tokens_flow(case: Case) -> bool:
