@@ -3,8 +3,8 @@
     make compiled gateway-peers && python bench/gateway_ext_proc.py [--rounds 3] [--seconds 3]
 
 `ours us`: the processor's time for a request of which headers and body come to it (response_header_mode: SKIP); `shown us`: the answer's
-headers as well, as the configuration ships. The processor has one core; Envoy, the load and the upstream in C share the
-other. Exits 1 where a promise is missed.
+headers as well, as the configuration ships; `bare us`: of a processor that decides nothing (gateway_peers/bare_processor.py). The
+processor has one core; Envoy, the load and the upstream in C share the other. Exits 1 where a promise is missed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from bench.gateway_peers.proxies import COMPILED
 from dev import setup_envoy, setup_gateway_peers
 from dev.envoy import bootstrap, processing_mode
 
-UPSTREAM, GATEWAY, ADMIN, PROCESSOR, WITH, WITHOUT, SHOWN = range(21650, 21657)
+UPSTREAM, GATEWAY, ADMIN, PROCESSOR, WITH, WITHOUT, SHOWN, BARE, WITH_BARE = range(21650, 21659)
+BARE_PROCESSOR = Path(__file__).resolve().parent / "gateway_peers" / "bare_processor.py"
 PACED_PER_S = 500.0
 Row = dict[str, float]
 
@@ -43,8 +44,8 @@ def promises(row: Row) -> Iterator[tuple[str, bool]]:
     yield "nothing failed", row["failed"] == 0
 
 
-def _configuration(folder: Path, port: int, admin: int, *, filtered: bool, answers: bool = False) -> str:
-    document: dict[str, Any] = bootstrap(port, PROCESSOR, admin)
+def _configuration(folder: Path, port: int, admin: int, *, filtered: bool, answers: bool = False, processor: int = PROCESSOR) -> str:
+    document: dict[str, Any] = bootstrap(port, processor, admin)
     processing_mode(document)["response_header_mode"] = "SEND" if answers else "SKIP"
     if not filtered:  # the same Envoy, its one engine named by the configuration
         resources = document["static_resources"]
@@ -93,6 +94,8 @@ def main() -> int:
             ("processor", [*barostat, "--keys", str(keys)], GATEWAY, PROXY_CORE),
             ("with", [*envoy, _configuration(folder, WITH, WITH + 10, filtered=True)], WITH, LOAD_CORE),
             ("shown", [*envoy, _configuration(folder, SHOWN, SHOWN + 10, filtered=True, answers=True)], SHOWN, LOAD_CORE),
+            ("bare", [str(COMPILED), str(BARE_PROCESSOR), str(BARE), f"127.0.0.1:{UPSTREAM}"], BARE, PROXY_CORE),
+            ("with bare", [*envoy, _configuration(folder, WITH_BARE, WITH_BARE + 10, filtered=True, processor=BARE)], WITH_BARE, LOAD_CORE),
             ("without", [*envoy, _configuration(folder, WITHOUT, WITHOUT + 10, filtered=False)], WITHOUT, LOAD_CORE),
         ):
             served[name] = Served(command, port, folder / f"{name}.log", core, dict(os.environ))
@@ -120,6 +123,9 @@ def measured(served: dict[str, Served], folder: Path, seconds: float) -> Row:
     before = served["processor"].cpu_s()
     shown = wrk(served["shown"], folder, small, 64, seconds)
     shown_us = 1e6 * (served["processor"].cpu_s() - before) / max(1.0, shown.per_s * seconds)
+    before = served["bare"].cpu_s()
+    bare = wrk(served["with bare"], folder, small, 64, seconds)
+    bare_us = 1e6 * (served["bare"].cpu_s() - before) / max(1.0, bare.per_s * seconds)
     alone = wrk(served["without"], folder, small, 64, seconds)
     paced, _ = client(served["with"], folder, "paced", small, PACED_PER_S, seconds)
     paced_alone, _ = client(served["without"], folder, "paced", small, PACED_PER_S, seconds)
@@ -132,6 +138,7 @@ def measured(served: dict[str, Served], folder: Path, seconds: float) -> Row:
         "alone/s": alone.per_s,
         "ours us": processor_us,
         "shown us": shown_us,
+        "bare us": bare_us,
         "Envoy's us": envoy_us,
         "Envoy alone us": alone.cpu_us,
         "p50 added": paced.p50_ms - paced_alone.p50_ms,
