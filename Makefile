@@ -172,7 +172,7 @@ site: $(STAMP) ## the docs as a site in build/site, searchable where it is serve
 
 compiled: .compiled/.installed ## the gateway with its hot half compiled, in an environment of its own (.compiled); COMPILED_PYTHON=: by which Python it runs
 
-# It runs by any Python of the same minor version; one that was built with its profile (a distribution's, the image's) is the quicker one.
+# It runs by any Python of the same minor version. They differ by a fifth in speed, by how they were built: a distribution's is often the quickest.
 COMPILED_PYTHON ?= $(BIN)/python
 COMPILED_OF := $(shell sed -n 's|^ *"\(barostat/.*\)",$$|src/\1|p' pyproject.toml)
 
