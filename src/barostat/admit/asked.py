@@ -21,7 +21,7 @@ class AskedRequest:
     `least_output_tokens`: its min_tokens. `prompts`: of a prompt list. `sequences`: what decodes at once: prompts x max(n, best_of).
     `priority`: as the engine has it, lower is more important. `prefix_key`: equal for requests that begin alike (0: unknown), for affinity.
     `class_key`: what else tells lengths apart (a model alias, thinking on or off, a tool call), of few values, "" for none.
-    `not_on`: replicas that just failed for it, before anything was sent.
+    `not_on`: replicas that it may not go to: they do not serve its model, or just failed for it before anything was sent.
     """
 
     at: float

@@ -11,6 +11,8 @@ forward; where it goes back, nothing is lost but precision.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from barostat.admit.asked import AskedRequest
@@ -18,36 +20,36 @@ from barostat.admit.decision import Admitted, Decision, Refused
 from barostat.admit.held_forecast import NEVER
 from barostat.admit.ledger import Ledger
 from barostat.admit.lengths import LengthClass
+from barostat.admit.lines import Line
 from barostat.admit.placing import came_free, largest_pool_tokens
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.request_limits import output_in_force, refused_at_sight
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
-from barostat.admit.tenants import TenantLedger
-from barostat.admit.waiting import admitted, enqueue, expired, held_up, leave, next_admitted
+from barostat.admit.tenants import Turn
+from barostat.admit.waiting import LOOK_AGAIN_S, admitted, enqueue, expired, held_up, leave, line_up, next_admitted
 
 Ended = Literal["stop", "length", "cut", "unsent"]
 """How it ended: by itself, at its output limit, cut (client gone, reset, time-out), or before anything was sent to the replica."""
-
-_LOOK_AGAIN_S = 0.05
 
 
 def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tuple[Decision, Ledger]:
     """What becomes of the request now. Only of an `Admitted` and a `Queued` something is kept."""
     ledger.preempted_ratio, ledger.itl_s = rules.preempted_ratio, rules.itl_s
-    longest = _longest(ledger, rules)
+    line = ledger.line(request.not_on)
+    longest = _longest(line, rules)
     at_sight = refused_at_sight(request, rules, longest)
     if at_sight is not None:
         return at_sight, ledger
     if rules.tenants_closed and request.tenant not in rules.tenants:
         return Refused(403, "tenant-unknown", "this tenant is not among those that the limits name"), ledger
     tenant = ledger.tenant(request.tenant, rules, at)
-    tenant.asked_at = at
-    one = _reservation(request, tenant, ledger, rules, longest)
+    turn = line.asked(tenant, at)
+    one = _reservation(request, turn, ledger, rules, longest)
     if ledger.replicas:
-        if request.not_on and (ledger.replicas.keys() <= set(request.not_on) or held_up(one, ledger)):
+        if request.not_on and (not line.replicas or held_up(one, ledger)):
             return Refused(503, "no-replica", "none of the engines that it may go to is here", 1.0), ledger
-        never = _never_fits(one, ledger, rules)
+        never = _never_fits(one, rules)
         if never is not None:
             return never, ledger
     short_s = tenant.wait_for_tokens_s(one.charge, at)
@@ -58,9 +60,9 @@ def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tu
     decision: Decision | None = None
     # Behind its own tenant's that may go where it may, but not behind others': what waits was tried with all that came free, and has its
     # claim.
-    first = tenant.first() if tenant.waiting else None
-    if (first is None or first.request.not_on != request.not_on) and not tenant.at_its_limit:
-        decision = admitted(one, ledger, rules, at)
+    first = turn.first() if turn.waiting else None
+    if first is None and not tenant.at_its_limit:
+        decision = admitted(one, rules, at)
     if decision is None:
         decision = enqueue(one, ledger, rules, at)
         if isinstance(decision, Refused):
@@ -82,13 +84,12 @@ def due(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Refused]:
 
 def adopted(ledger: Ledger, rules: Rules, at: float) -> None:
     """The rules are these from now on, for what waits, too: what each may come to, and how many of a tenant's may run."""
-    longest = _longest(ledger, rules)
     ledger.itl_s = rules.itl_s
     for tenant in ledger.tenants:
         ledger.tenant(tenant, rules, at)
     for one in ledger.reservations.values():
         if one.waits:
-            one.output_cap, one.capped, one.cap = output_in_force(one.request, rules, longest)
+            one.output_cap, one.capped, one.cap = output_in_force(one.request, rules, _longest(one.turn.line, rules))
 
 
 def next_due_at(ledger: Ledger, at: float) -> float | None:
@@ -96,7 +97,7 @@ def next_due_at(ledger: Ledger, at: float) -> float | None:
     if not ledger.queued:
         return None
     deadline_at = ledger.deadlines[0][0] if ledger.deadlines else at
-    return min(at + _LOOK_AGAIN_S, max(at, deadline_at))
+    return min(at + LOOK_AGAIN_S, max(at, deadline_at))
 
 
 def produced(ledger: Ledger, reservation: int, tokens: int, at: float) -> Ledger:
@@ -129,12 +130,19 @@ def returned(
         return True
     tenant.running -= 1
     tenant.running_tokens = tenant.running_tokens - one.charge if tenant.running else 0.0
+    for turn in one.turns:
+        turn.runs_no_more(one.charge)
+        turn.line.looked_at = NEVER
+    if tenant.rule.max_concurrency is not None:
+        for turn in tenant.turns.values():
+            turn.line.looked_at = NEVER
     if one.replica is not None:
         one.replica.take_back(one)
-        came_free(one.replica, one.held, ledger)
+        came_free(one.replica, one.held)
     if ended == "unsent":
         tenant.spend(-one.charge)
-        tenant.served(-one.charge)
+        for turn in one.turns:
+            turn.served(-one.charge)
         return True
     request = one.request
     length = one.produced if output_tokens is None else output_tokens
@@ -143,9 +151,10 @@ def returned(
     prompt = request.input_tokens if input_tokens is None else input_tokens
     over = prompt + request.sequences * length - one.charge
     tenant.spend(over)
-    tenant.served(over)
+    for turn in one.turns:
+        turn.served(over)
     one.lengths.learn(length, ended == "stop")
-    ledger.learned(one, length, ended, at)
+    ledger.ended(one, length, ended, at)
     return True
 
 
@@ -154,11 +163,12 @@ def joined(ledger: Ledger, name: str, pool: Pool, at: float) -> Ledger:
     del at
     known = ledger.replicas.get(name)
     if known is None:
-        ledger.replicas[name] = ledger.replica_of(name, pool)
+        ledger.replicas[name] = made = ledger.replica_of(name, pool)
+        made.learned = ledger.learned
     else:
         known.takes(pool)
         known.open = True
-    ledger.pools_changed()
+    ledger.engines_changed()
     return ledger
 
 
@@ -168,7 +178,7 @@ def gone(ledger: Ledger, name: str, at: float) -> list[int]:
     replica = ledger.replicas.pop(name, None)
     if replica is None:
         return []
-    ledger.pools_changed()
+    ledger.engines_changed()
     for one in replica.live.values():
         one.replica = None
     return list(replica.live)
@@ -179,7 +189,25 @@ def draining(ledger: Ledger, name: str, on: bool) -> Ledger:
     replica = ledger.replicas.get(name)
     if replica is not None:
         replica.open = not on
+        for line in replica.lines:
+            line.looked_at = NEVER
     return ledger
+
+
+def alike(ledger: Ledger, said: Mapping[str, str]) -> None:
+    """Replicas of which the same is said serve the same model: what is learned of one of them holds for all of those, and for no others."""
+    ledger.alike(said)
+
+
+def kept_off(ledger: Ledger, reservation: int, not_on: tuple[str, ...]) -> None:
+    """The request, if it still waits, may go to all replicas but these from now on."""
+    one = ledger.reservations.get(reservation)
+    if one is None or not one.waits or one.turn.line.not_on == frozenset(not_on):
+        return
+    leave(one, ledger)
+    one.request = replace(one.request, not_on=not_on)
+    one.turn = ledger.line(not_on).turn(one.tenant, one.request.at)
+    line_up(one, ledger)
 
 
 def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
@@ -189,39 +217,43 @@ def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:
         preempted = replica.observe(seen, at)
         replica.pace.look(seen.token_s, seen.running, ledger.itl_s)
         if preempted:
-            ledger.margin.preemptions(preempted)
+            replica.learned.margin.preemptions(preempted)
             replica.looked_at = NEVER
+        for line in replica.lines:
+            line.looked_at = NEVER
     return ledger
 
 
-def _longest(ledger: Ledger, rules: Rules) -> int | None:
-    """What the engines take in one sequence, at most; a replica that takes less is not asked for more."""
-    said, taken = rules.max_model_len, ledger.all_pools.longest_tokens
+def _longest(line: Line, rules: Rules) -> int | None:
+    """What the line's engines take in one sequence, at most; a replica that takes less is not asked for more."""
+    said, taken = rules.max_model_len, line.pools.longest_tokens
     return said if taken is None or (said is not None and said < taken) else taken
 
 
-def _reservation(request: AskedRequest, tenant: TenantLedger, ledger: Ledger, rules: Rules, longest: int | None) -> Reservation:
+def _reservation(request: AskedRequest, turn: Turn, ledger: Ledger, rules: Rules, longest: int | None) -> Reservation:
+    line = turn.line
+    learned = line.learned.lengths
     output_cap, capped, most = output_in_force(request, rules, longest)
     lengths: LengthClass
     if request.least_output_tokens >= most:
-        lengths, expected = ledger.lengths.known, float(most)
+        lengths, expected = learned.known, float(most)
     else:
-        lengths = ledger.lengths.of(request.tenant, request.route, request.class_key, request.input_tokens, output_cap)
+        lengths = learned.of(request.tenant, request.route, request.class_key, request.input_tokens, output_cap)
         expected = lengths.mean_tokens(most)
     ledger.last_number += 1
-    copies = 1 if ledger.all_pools.share_prefixes else max(1, request.sequences // request.prompts)
+    copies = 1 if line.pools.share_prefixes else max(1, request.sequences // request.prompts)
     charge = request.input_tokens + request.sequences * expected
     prompt_tokens = request.input_tokens * copies
     if request.prompts > 1 and not request.decodes:  # each is gone once it is computed, and the next ones take its place
-        prompt_tokens = min(prompt_tokens, max(request.tokens_of_each, largest_pool_tokens(ledger, rules) // 2))
-    one = Reservation(ledger.last_number, request, tenant, lengths, prompt_tokens, most, charge)
+        prompt_tokens = min(prompt_tokens, max(request.tokens_of_each, largest_pool_tokens(line, rules) // 2))
+    one = Reservation(ledger.last_number, request, turn, lengths, prompt_tokens, most, charge)
     one.output_cap, one.capped = output_cap, capped
     return one
 
 
-def _never_fits(one: Reservation, ledger: Ledger, rules: Rules) -> Refused | None:
+def _never_fits(one: Reservation, rules: Rules) -> Refused | None:
     """Refused if the prompt alone is more than any replica holds; its answer may be shorter than it could be."""
-    largest = largest_pool_tokens(ledger, rules)
+    largest = largest_pool_tokens(one.turn.line, rules)
     if one.prompt_tokens < largest:
         return None
     if one.request.counted_as == "exact":

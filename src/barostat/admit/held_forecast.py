@@ -13,11 +13,13 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from barostat.admit.learned import Learned
 from barostat.admit.lengths import HORIZONS
 from barostat.admit.pace_limit import PaceLimit
 from barostat.admit.replica_news import Observation, Pool
 
 if TYPE_CHECKING:
+    from barostat.admit.lines import Line
     from barostat.admit.reservation import Reservation
 
 _LOOK_EACH_S = 2e-4
@@ -46,11 +48,13 @@ _Alike = tuple[tuple[float, ...], int, float, float, float]
 class ReplicaLedger:
     """One replica. Mutable. `live`: what it has been given and has not returned, `sequences` of it. `open`: it is in rotation.
 
-    `others`: requests of other clients, as of the last look."""
+    `others`: requests of other clients, as of the last look. `learned`: of it and those that serve the same. `lines`: those that it is of,
+    `claims` those whose first lays claim to it."""
 
     __slots__ = (
-        "block_half", "block_variance", "foreign_tokens", "held_tokens", "live", "looked_at", "mean", "most_tokens", "name",
-        "open", "others", "pace", "pool", "preemptions", "sequences", "shared_ratio", "token_s", "variance", "waiting",
+        "block_half", "block_variance", "claims", "foreign_tokens", "held_tokens", "learned", "lines", "live", "looked_at", "mean",
+        "most_tokens", "name", "open", "others", "pace", "pool", "preemptions", "sequences", "shared_ratio", "token_s", "variance",
+        "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, pool: Pool) -> None:
@@ -59,6 +63,9 @@ class ReplicaLedger:
         self.sequences = 0
         self.others = 0
         self.pace = PaceLimit()
+        self.learned = Learned()
+        self.lines: list[Line] = []
+        self.claims: list[Line] = []
         self.open = True
         self.shared_ratio = 1.0
         self.foreign_tokens = 0.0

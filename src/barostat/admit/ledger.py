@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 
 from barostat.admit.held_forecast import ReplicaLedger
-from barostat.admit.lengths import Lengths
-from barostat.admit.margin import Margin
-from barostat.admit.replica_news import AllPools, Pool
+from barostat.admit.learned import Learned
+from barostat.admit.lines import Line, weight
+from barostat.admit.replica_news import Pool
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules, TenantRule
 from barostat.admit.tenants import TenantLedger
 
-_LEAST_WEIGHT, _MOST_WEIGHT = 0.005, 0.2
-_PREFIXES = 8192
+_LINES = 64
+_SPELLINGS = 1024
 _NOTED_EACH_S, _NOTED_EACH_ONE_S = 0.2, 2e-4
 _OTHER = TenantRule("", 1.0)
 
@@ -22,40 +22,31 @@ _OTHER = TenantRule("", 1.0)
 class Ledger:
     """The state of one gateway. Mutable; it belongs to one caller.
 
-    `queued`: requests that wait. `blocked`: the one whose turn it is and for which there was no room; it lays claim to `claimed`,
-    where `claim_tokens` are nobody else's. `residence_s`: how long a request stays admitted. `served_counter`: the highest counter
-    that a tenant was served to. `promised_at`: up to when capacity was promised to those that were told to come back.
-    `forecast_error`: mean distance of an answer from its expected length, over that.
+    `lines`: who waits for which engines; the first is that of all of them. `queued`: requests that wait, in any line.
+    `learned`: of engines of which it was not told what they serve. `forecast_error`: mean distance of an answer from its expected length,
+    over that.
     """
 
     __slots__ = (
-        "_noted_at", "affinity", "all_pools", "blocked", "claim_tokens", "claimed", "deadlines", "forecast_error", "itl_s", "last_number",
-        "lengths", "margin", "preempted_ratio", "promised_at", "queued", "replica_of", "replicas", "reservations", "residence_s",
-        "served_counter", "tenants", "waiting_tenants",
+        "_line_of", "_noted_at", "deadlines", "forecast_error", "itl_s", "last_number", "learned", "lengths", "lines", "margin",
+        "preempted_ratio", "queued", "replica_of", "replicas", "reservations", "tenants",
     )  # fmt: skip
 
     def __init__(self, replica_of: Callable[[str, Pool], ReplicaLedger] = ReplicaLedger) -> None:
         self.replica_of = replica_of
-        self.lengths = Lengths()
-        self.margin = Margin()
+        self.learned = Learned()
+        self.lengths, self.margin = self.learned.lengths, self.learned.margin
         self.replicas: dict[str, ReplicaLedger] = {}
-        self.all_pools = AllPools()
+        self.lines = [Line(frozenset(), self.learned)]
+        self._line_of: dict[tuple[str, ...], Line] = {(): self.lines[0]}
         self.tenants: dict[str, TenantLedger] = {}
-        self.waiting_tenants: dict[str, TenantLedger] = {}
         self.reservations: dict[int, Reservation] = {}
         self.deadlines: list[tuple[float, int]] = []
-        self.affinity: OrderedDict[int, str] = OrderedDict()
-        self.blocked: Reservation | None = None
-        self.claim_tokens = 0.0
-        self.claimed: ReplicaLedger | None = None
         self.last_number = 0
         self.queued = 0
-        self.served_counter = 0.0
-        self.residence_s: float | None = None
         self.preempted_ratio = 0.01
         self.itl_s: float | None = None
         self._noted_at = -1e9
-        self.promised_at = 0.0
         self.forecast_error = 0.0
 
     def tenant(self, name: str, rules: Rules, at: float) -> TenantLedger:
@@ -68,37 +59,112 @@ class Ledger:
             found.adopt(rule)
         return found
 
-    def rate_per_s(self) -> float | None:
-        """How many requests end each second, as many as run and as long as they stay (Little's law). None before any ended."""
-        return (len(self.reservations) - self.queued) / self.residence_s if self.residence_s else None
+    @property
+    def waiting_tenants(self) -> dict[str, TenantLedger]:
+        """Those of whose requests some wait, in any line."""
+        return {name: tenant for name, tenant in self.tenants.items() if tenant.waiting}
 
-    def learned(self, one: Reservation, length: int, ended: str, at: float) -> None:
+    @property
+    def blocked(self) -> Reservation | None:
+        """One that lays claim to an engine, None where none does."""
+        return next((line.blocked for line in self.lines if line.blocked is not None), None)
+
+    def line(self, not_on: tuple[str, ...]) -> Line:
+        """The line of those that may go to all engines but these."""
+        found = self._line_of.get(not_on)
+        return self._line_for(not_on) if found is None else found
+
+    def _line_for(self, not_on: tuple[str, ...]) -> Line:
+        kept_off = frozenset(not_on)
+        found = next((line for line in self.lines if line.not_on == kept_off), None)
+        if found is None:
+            if len(self.lines) >= _LINES:
+                oldest = next((line for line in self.lines[1:] if not line.queued), None)
+                self._keep(lambda line: line is not oldest)
+            found = Line(kept_off, self.learned)
+            found.has(self.replicas.values(), self.learned)
+            found.begin_as(self._like(found))
+            self.lines.append(found)
+            self._arrange()
+        if len(self._line_of) >= _SPELLINGS:
+            self._line_of = {(): self.lines[0]}
+        self._line_of[not_on] = found
+        return found
+
+    def _like(self, new: Line) -> Line | None:
+        """The line of the same model that has the most of the new one's engines, None where none has any."""
+        known = [
+            line
+            for line in self.lines
+            if line.learned is new.learned and (line.not_on or line.are_alike) and not line.names.isdisjoint(new.names)
+        ]
+        return max(known, key=lambda line: (len(line.names & new.names), -len(line.names)), default=None)
+
+    def _keep(self, kept: Callable[[Line], bool]) -> None:
+        for line in self.lines:
+            if not kept(line):
+                for turn in line.turns:
+                    del turn.tenant.turns[line]
+        self.lines = [line for line in self.lines if kept(line)]
+        self._line_of = {spelt: line for spelt, line in self._line_of.items() if kept(line)}
+
+    def _arrange(self) -> None:
+        for line in self.lines:
+            line.beside = [other for other in self.lines if other is not line and not other.names.isdisjoint(line.names)]
+        for replica in self.replicas.values():
+            replica.lines = [line for line in self.lines if replica.name in line.names]
+
+    def engines_changed(self) -> None:
+        """A replica came, went, or has another pool. Lines that nobody asked for since the last time are forgotten."""
+        asked = {*self._line_of.values(), self.lines[0]}
+        self._keep(lambda line: line.queued > 0 or line in asked)
+        self._line_of = {(): self.lines[0]}
+        self._renew()
+
+    def _renew(self) -> None:
+        for line in self.lines:
+            line.has(self.replicas.values(), self.learned)
+        self._arrange()
+
+    def alike(self, said: Mapping[str, str]) -> None:
+        """Replicas of which the same is said serve the same. What was learned stays with what was said of them, else with most of them."""
+        votes = Counter((said.get(replica.name, ""), replica.learned) for replica in self.replicas.values())
+        found: dict[str, Learned] = {}
+        for (name, learned), _ in sorted(votes.items(), key=lambda one: (one[0][1].said == one[0][0], one[1]), reverse=True):
+            if name not in found and learned not in found.values():
+                found[name] = learned
+        changed = False
+        for replica in self.replicas.values():
+            name = said.get(replica.name, "")
+            if name not in found:
+                found[name] = Learned()
+            learned = found[name]
+            learned.said = name
+            changed = changed or learned is not replica.learned
+            replica.learned = learned
+        if changed:
+            self._renew()
+
+    def ended(self, one: Reservation, length: int, ended: str, at: float) -> None:
         """A request has ended: how long it stayed, and how far it was from what was expected, are remembered."""
-        running = max(1, len(self.reservations) - self.queued)
-        weight = max(_LEAST_WEIGHT, min(_MOST_WEIGHT, 1.0 / running))
+        running = len(self.reservations) - self.queued
         for_s = max(0.0, at - one.admitted_at)
-        self.residence_s = for_s if self.residence_s is None else self.residence_s + weight * (for_s - self.residence_s)
+        for turn in one.turns:
+            turn.line.stayed(for_s)
         if ended != "cut":
             expected = (one.charge - one.request.input_tokens) / one.request.sequences
-            self.forecast_error += weight * (abs(length - expected) / max(expected, 1.0) - self.forecast_error)
-        self.margin.ended(self.preempted_ratio)
+            self.forecast_error += weight(running) * (abs(length - expected) / max(expected, 1.0) - self.forecast_error)
+        learned = one.turn.line.learned if one.replica is None else one.replica.learned
+        learned.margin.ended(self.preempted_ratio)
         if at - self._noted_at >= max(_NOTED_EACH_S, _NOTED_EACH_ONE_S * running):
             self._noted_at = at
-            self.lengths.note_live((other.lengths, other.produced) for other in self.reservations.values() if not other.waits)
+            self._note_live()
 
-    def pools_changed(self) -> None:
-        """A replica came, went, or has another pool: what they come to together is asked for each request."""
-        pools = [replica.pool for replica in self.replicas.values()]
-        self.all_pools = AllPools(
-            largest_tokens=max((pool.kv_tokens for pool in pools), default=0),
-            longest_tokens=min((pool.longest_tokens for pool in pools if pool.longest_tokens is not None), default=None),
-            share_prefixes=all(pool.shares_prefixes for pool in pools),
-        )
-
-    def near(self, prefix_key: int, replica: str) -> None:
-        """Prompts that begin like this one were last sent to that replica."""
-        affinity = self.affinity
-        affinity[prefix_key] = replica
-        affinity.move_to_end(prefix_key)
-        if len(affinity) > _PREFIXES:
-            affinity.popitem(last=False)
+    def _note_live(self) -> None:
+        """How far what runs has come is known to what is learned of its lengths."""
+        every = {replica.learned for replica in self.replicas.values()} or {self.learned}
+        for learned in every:
+            lengths = learned.lengths
+            lengths.note_live(
+                (one.lengths, one.produced) for one in self.reservations.values() if not one.waits and one.lengths.root is lengths.root
+            )

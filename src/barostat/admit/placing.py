@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from barostat.admit.held_forecast import ReplicaLedger
-from barostat.admit.ledger import Ledger
+from barostat.admit.lines import Line
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
-from barostat.admit.tenants import TenantLedger
+from barostat.admit.tenants import Turn
 
 _TRIED = 2
 _NEAR_AHEAD = 32
@@ -19,40 +19,41 @@ asks for little finds every pool taken for as long as the answers of the one tha
 _ACTIVE_S = 60.0
 
 
-def place(one: Reservation, ledger: Ledger, rules: Rules, at: float) -> ReplicaLedger | None:
+def place(one: Reservation, rules: Rules, at: float) -> ReplicaLedger | None:
     """The replica that the request fits on now, None where it fits on none. Nothing is admitted by this."""
-    request, z = one.request, ledger.margin.z
-    near = ledger.affinity.get(request.prefix_key) if request.prefix_key else None
-    ranked: list[tuple[float, str, ReplicaLedger]] = []
-    for name, replica in ledger.replicas.items():
-        if name in request.not_on or not replica.has_a_place(request.sequences, rules.max_running):
-            continue
-        ranked.append(((replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens, name, replica))
+    request, line = one.request, one.turn.line
+    near = line.learned.affinity.get(request.prefix_key) if request.prefix_key else None
+    ranked = [
+        ((replica.held_tokens + replica.foreign_tokens) / replica.pool.kv_tokens, replica.name, replica)
+        for replica in line.replicas
+        if replica.has_a_place(request.sequences, rules.max_running)
+    ]
     if len(ranked) > 1:
         ranked.sort()
         if near is not None:
             _near_first(ranked, near)
     for _, _, replica in ranked[:_TRIED]:
-        budget = replica.budget(rules.kv_token_budget)
-        if replica is ledger.claimed and one is not ledger.blocked:
-            budget -= ledger.claim_tokens
+        budget, z = replica.budget(rules.kv_token_budget), replica.learned.margin.z
+        for claiming in replica.claims:
+            if claiming.blocked is not one:
+                budget -= claiming.claim_tokens
         kept = _KEPT_RATIO * replica.pool.kv_tokens if rules.tenants else 0.0
         if replica.fits(one, z, budget - kept, at):
             return replica
-        if kept and replica.fits(one, z, budget, at) and not _has_its_share(one.tenant, ledger, at):
+        if kept and replica.fits(one, z, budget, at) and not _has_its_share(one.turn, at):
             return replica
     return None
 
 
-def _has_its_share(tenant: TenantLedger, ledger: Ledger, at: float) -> bool:
-    """What runs of this tenant is more than its share, and another has asked for something lately."""
+def _has_its_share(turn: Turn, at: float) -> bool:
+    """What runs of this tenant on the line's engines is more than its share, and another has asked for some of these lately."""
     running = shares = 0.0
     others = False
-    for other in ledger.tenants.values():
+    for other in turn.line.turns:
         running += other.running_tokens
-        shares += other.rule.share
-        others = others or (other is not tenant and at - other.asked_at < _ACTIVE_S)
-    return others and tenant.running_tokens * shares > tenant.rule.share * running
+        shares += other.tenant.rule.share
+        others = others or (other is not turn and at - other.asked_at < _ACTIVE_S)
+    return others and turn.running_tokens * shares > turn.tenant.rule.share * running
 
 
 def _near_first(ranked: list[tuple[float, str, ReplicaLedger]], near: str) -> None:
@@ -64,38 +65,58 @@ def _near_first(ranked: list[tuple[float, str, ReplicaLedger]], near: str) -> No
             return
 
 
-def claim(one: Reservation, ledger: Ledger) -> None:
+def claim(one: Reservation) -> None:
     """It is this one's turn and it fits nowhere: it lays claim to the replica where most is free."""
-    ledger.blocked = one
-    ledger.claim_tokens = 0.0
-    ledger.claimed = min(
-        (replica for replica in ledger.replicas.values() if replica.open and replica.name not in one.request.not_on),
+    line = one.turn.line
+    give_up_claim(line)
+    line.blocked = one
+    line.claimed = min(
+        (replica for replica in line.replicas if replica.open),
         key=lambda replica: replica.held_tokens / replica.pool.kv_tokens,
         default=None,
     )
+    if line.claimed is not None:
+        line.claimed.claims.append(line)
 
 
-def came_free(replica: ReplicaLedger, tokens: float, ledger: Ledger) -> None:
-    """So many tokens came free there: half of them are the claim's, until it has what the blocked one needs."""
-    if replica is ledger.claimed and ledger.blocked is not None:
-        ledger.claim_tokens = min(ledger.blocked.charge, ledger.claim_tokens + _CLAIMED_RATIO * tokens)
+def give_up_claim(line: Line) -> None:
+    """Nothing is claimed for this line any more."""
+    if line.claimed is not None:
+        line.claimed.claims.remove(line)
+    line.blocked = line.claimed = None
+    line.claim_tokens = 0.0
 
 
-def admit(one: Reservation, replica: ReplicaLedger, ledger: Ledger, at: float) -> None:
+def came_free(replica: ReplicaLedger, tokens: float) -> None:
+    """So many tokens came free there: half of them are the claims', one after the other, until each has what its blocked one needs."""
+    left = _CLAIMED_RATIO * tokens
+    for line in replica.claims:
+        if line.blocked is not None and left > 0.0:
+            before = line.claim_tokens
+            line.claim_tokens = min(line.blocked.charge, before + left)
+            left -= line.claim_tokens - before
+
+
+def admit(one: Reservation, replica: ReplicaLedger, at: float) -> None:
     """The request is on the replica."""
     one.replica = replica
     one.admitted_at = one.heard_at = at
     replica.admit(one)
-    tenant = one.tenant
+    tenant, charge = one.tenant, one.charge
     tenant.running += 1
-    tenant.running_tokens += one.charge
-    tenant.served(one.charge)
-    ledger.served_counter = max(ledger.served_counter, tenant.counter)
+    tenant.running_tokens += charge
+    for line in replica.lines:
+        turn = line.turn(tenant, at)
+        one.turns.append(turn)
+        turn.runs(charge)
+        turn.counter += charge / tenant.rule.share
+        if turn.counter > line.served_counter:
+            line.served_counter = turn.counter
     if one.request.prefix_key:
-        ledger.near(one.request.prefix_key, replica.name)
+        replica.learned.near(one.request.prefix_key, replica.name)
 
 
-def largest_pool_tokens(ledger: Ledger, rules: Rules) -> int:
-    """What the largest replica can hold for one request; 0 without a replica."""
-    most = ledger.all_pools.largest_tokens
+def largest_pool_tokens(line: Line, rules: Rules) -> int:
+    """What the largest replica of the line can hold for one request; 0 without a replica."""
+    most = line.pools.largest_tokens
     return most if rules.kv_token_budget is None else min(most, rules.kv_token_budget)

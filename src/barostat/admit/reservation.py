@@ -9,7 +9,7 @@ from barostat.admit.lengths import LengthClass
 
 if TYPE_CHECKING:
     from barostat.admit.held_forecast import ReplicaLedger
-    from barostat.admit.tenants import TenantLedger
+    from barostat.admit.tenants import TenantLedger, Turn
 
 
 class Reservation:
@@ -18,20 +18,23 @@ class Reservation:
     `prompt_tokens`: what its prompts hold. `produced`: of one sequence, as heard at `heard_at`. `cap`: most that one sequence
     produces, `output_cap` what is in force of it (None: nothing but the model's length), `capped` if the gateway has to write it into the
     body. `charge`: tokens charged to its tenant, what it is expected to come to.
+    `turn`: its tenant's in its line; `turns`: those that count it while it runs, of each line that its replica is of.
     `replica`: None while it waits. `row`, `held`: what the replica's forecast has of it (chances by horizon; tokens held).
     """
 
     __slots__ = (
         "admitted_at", "cap", "capped", "charge", "deadline_at", "heard_at", "held", "lengths", "number", "output_cap",
-        "produced", "prompt_tokens", "replica", "request", "row", "tenant", "waits",
+        "produced", "prompt_tokens", "replica", "request", "row", "tenant", "turn", "turns", "waits",
     )  # fmt: skip
 
     def __init__(
-        self, number: int, request: AskedRequest, tenant: TenantLedger, lengths: LengthClass, prompt_tokens: int, cap: int, charge: float
+        self, number: int, request: AskedRequest, turn: Turn, lengths: LengthClass, prompt_tokens: int, cap: int, charge: float
     ) -> None:
         self.number = number
         self.request = request
-        self.tenant = tenant
+        self.turn = turn
+        self.tenant: TenantLedger = turn.tenant
+        self.turns: list[Turn] = []
         self.lengths = lengths
         self.prompt_tokens = prompt_tokens
         self.cap = cap

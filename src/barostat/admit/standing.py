@@ -31,7 +31,8 @@ class TenantStanding(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The whole gate. `margin`: standard deviations kept. `forecast_error_ratio`: of expected lengths, mean and absolute."""
+    """The whole gate. `margin`: standard deviations kept, of the model that keeps most. `forecast_error_ratio`: of expected lengths, mean
+    and absolute. `residence_s`: on all engines."""
 
     replicas: tuple[ReplicaStanding, ...]
     tenants: tuple[TenantStanding, ...]
@@ -47,7 +48,7 @@ def standing(ledger: Ledger, at: float) -> Standing:
     replicas = []
     for replica in ledger.replicas.values():
         replica.look(at)
-        bound = replica.peak(ledger.margin.z) + replica.foreign_tokens
+        bound = replica.peak(replica.learned.margin.z) + replica.foreign_tokens
         replicas.append(
             ReplicaStanding(
                 replica.name, replica.open, len(replica.live), replica.held_tokens, bound, replica.pool.kv_tokens,
@@ -57,6 +58,6 @@ def standing(ledger: Ledger, at: float) -> Standing:
     tenants = tuple(
         TenantStanding(one.name, one.running, one.running_tokens, one.waiting, one.queued_tokens) for one in ledger.tenants.values()
     )
-    return Standing(
-        tuple(replicas), tenants, ledger.queued, ledger.margin.z, ledger.margin.preempted, ledger.forecast_error, ledger.residence_s
-    )
+    margins = {one.learned.margin for one in ledger.replicas.values()} or {ledger.margin}
+    highest, preempted = max(margin.z for margin in margins), sum(margin.preempted for margin in margins)
+    return Standing(tuple(replicas), tenants, ledger.queued, highest, preempted, ledger.forecast_error, ledger.lines[0].residence_s)

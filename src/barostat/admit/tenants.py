@@ -4,11 +4,15 @@
     next is who waits and has the lowest counter; who begins to wait is lifted to four of its charges below the lowest of those that
     wait; where nobody does, below the highest that anybody was served to: hours without a queue are nobody's debt
 
-Bound: between two tenants that both wait the whole time and have something that fits, what they were served, each over its share, differs
-by at most twice the largest charge of one request over its share, plus what may pass a request that does not fit yet (`waiting.py`: as
-much as it needs itself, on its replica; elsewhere, until there is as much free there), plus how far the expected outputs of what runs
-are off. Of what it was idle a tenant keeps a credit of four charges, once: a tenant within its share that asks in small bursts would
-otherwise queue like the one that floods. None is lost by being served late.
+Each line (`lines.py`) has counters of its own: shares are of the engines that a request may go to, and what a tenant was served of one
+model is no debt at another.
+
+Bound: between two tenants that both wait in a line the whole time and have something that fits, what they were served on its engines, each
+over its share, differs by at most twice the largest charge of one request over its share, plus what may pass a request that does not fit
+yet (`waiting.py`: as much as it needs itself, on its replica; elsewhere, until there is as much free there), plus how far the expected
+outputs of what runs are off, plus what other lines that share these engines were given of them. Of what it was idle a tenant keeps a
+credit of four charges, once: a tenant within its share that asks in small bursts would otherwise queue like the one that floods. None is
+lost by being served late.
 Source: Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024 (VTC), with the charge of the output moved to admission.
 
 Tokens per minute are a bucket that fills by a sixtieth each second and holds a quarter of a minute's: in any minute at most 1.25 times the
@@ -19,9 +23,13 @@ is admitted when the bucket is full. Who is refused is told when its tokens will
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
 
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import TenantRule
+
+if TYPE_CHECKING:
+    from barostat.admit.lines import Line
 
 _BURST_MINUTES = 0.25
 _LONGEST_PROMISE_S = 60.0
@@ -30,24 +38,21 @@ _PRIORITIES = 10
 
 
 class TenantLedger:
-    """One tenant. Mutable. `counter`: tokens over share. `asked_at`: when it last asked for anything. `running` requests are admitted,
-    `waiting` wait, each with their charges."""
+    """One tenant. Mutable. `running` requests are admitted, `waiting` wait, each with their charges. `turns`: by line, that of all engines
+    first."""
 
     __slots__ = (
-        "_bucket", "_bucket_at", "_heap", "_promised_at", "asked_at", "counter", "name", "queued_tokens", "rule", "running",
-        "running_tokens", "waiting",
+        "_bucket", "_bucket_at", "_promised_at", "name", "queued_tokens", "rule", "running", "running_tokens", "turns", "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, rule: TenantRule, at: float) -> None:
         self.name = name
         self.rule = rule
-        self.counter = 0.0
-        self.asked_at = at
         self.running = 0
         self.running_tokens = 0.0
         self.waiting = 0
         self.queued_tokens = 0.0
-        self._heap: list[tuple[float, int, Reservation]] = []
+        self.turns: dict[Line, Turn] = {}
         self._bucket = (rule.tokens_per_minute or 0) * _BURST_MINUTES
         self._bucket_at = at
         self._promised_at = at - _LONGEST_PROMISE_S
@@ -81,14 +86,48 @@ class TenantLedger:
         if self.rule.tokens_per_minute is not None:
             self._bucket = min(self._bucket - tokens, self.rule.tokens_per_minute * _BURST_MINUTES)
 
-    def served(self, tokens: float) -> None:
-        """The tenant was served so many tokens (fewer than thought, below 0)."""
-        self.counter += tokens / self.rule.share
+    @property
+    def counter(self) -> float:
+        """Tokens over share, where all engines serve the same."""
+        return next((turn.counter for turn in self.turns.values()), 0.0)
 
     @property
     def at_its_limit(self) -> bool:
         """True if as many run as may."""
         return self.rule.max_concurrency is not None and self.running >= self.rule.max_concurrency
+
+
+class Turn:
+    """One tenant in one line. Mutable. `counter`: tokens over share that it was served on these engines. `asked_at`: when it last asked for
+    them. `running` requests run there, of so many tokens, `waiting` wait in this line."""
+
+    __slots__ = ("_heap", "asked_at", "counter", "line", "running", "running_tokens", "tenant", "waiting")
+
+    def __init__(self, tenant: TenantLedger, line: Line, at: float) -> None:
+        self.tenant = tenant
+        self.line = line
+        self.counter = 0.0
+        self.asked_at = at
+        self.running = 0
+        self.running_tokens = 0.0
+        self.waiting = 0
+        self._heap: list[tuple[float, int, Reservation]] = []
+
+    def served(self, tokens: float) -> None:
+        """The tenant was served so many tokens (fewer than thought, below 0)."""
+        self.counter += tokens / self.tenant.rule.share
+
+    def runs(self, charge: float) -> None:
+        """A request of the tenant's runs on one of these engines."""
+        self.running += 1
+        self.running_tokens += charge
+        self.line.running += 1
+
+    def runs_no_more(self, charge: float) -> None:
+        """It has ended."""
+        self.running -= 1
+        self.running_tokens = self.running_tokens - charge if self.running else 0.0
+        self.line.running -= 1
 
     def put(self, one: Reservation) -> None:
         """The request waits, in the order of arrival; each step of priority is worth a second of it, ten steps at most."""
@@ -96,27 +135,29 @@ class TenantLedger:
         heappush(self._heap, (one.request.at + steps * _PRIORITY_S, one.number, one))
         one.waits = True
         self.waiting += 1
-        self.queued_tokens += one.charge
+        self.tenant.waiting += 1
+        self.tenant.queued_tokens += one.charge
 
     def take(self, one: Reservation) -> None:
         """The request does not wait any more: it is admitted, refused or gone."""
+        tenant = self.tenant
         one.waits = False
         self.waiting -= 1
-        self.queued_tokens -= one.charge
+        tenant.waiting -= 1
+        tenant.queued_tokens = tenant.queued_tokens - one.charge if tenant.waiting else 0.0
         if not self.waiting:
-            self.queued_tokens = 0.0
             self._heap.clear()
         elif len(self._heap) > 2 * self.waiting + 8:
-            self._heap = [entry for entry in self._heap if entry[2].waits]
+            self._heap = [entry for entry in self._heap if entry[2].waits and entry[2].turn is self]
             heapify(self._heap)
 
     def first(self) -> Reservation | None:
         """The first that waits, None if nothing does."""
         heap = self._heap
-        while heap and not heap[0][2].waits:
+        while heap and not (heap[0][2].waits and heap[0][2].turn is self):  # it may have moved to another line
             heappop(heap)
         return heap[0][2] if heap else None
 
     def few(self, count: int) -> list[Reservation]:
         """The first and some of those near to it, all waiting, at most so many."""
-        return [entry[2] for entry in self._heap[: 2 * count] if entry[2].waits][:count]
+        return [entry[2] for entry in self._heap[: 2 * count] if entry[2].waits and entry[2].turn is self][:count]
