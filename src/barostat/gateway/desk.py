@@ -21,7 +21,7 @@ from barostat.admit.rules import Rules, rules_of
 from barostat.core.limits import FAILURE_POLICIES, FailurePolicy, ServingLimits
 from barostat.gateway.asking import Asking
 from barostat.gateway.messages.routes import GENERATING, Shape, is_plain
-from barostat.gateway.messages.served import Served, elsewhere
+from barostat.gateway.messages.served import Served, alike, elsewhere
 from barostat.gateway.messages.token_bound import TokenCounts
 from barostat.gateway.messages.usage import Usage
 from barostat.gateway.metrics import Metrics
@@ -66,6 +66,7 @@ class Desk:
         self.pools: dict[str, Pool] = {}
         self._elsewhere: Mapping[str, tuple[str, ...]] = {}
         self._names: frozenset[str] = frozenset()
+        self._longest: dict[tuple[str, ...], tuple[int | None, int | None]] = {}
         self.told: Callable[[Replica, Standing], None] | None = None
         self.adopt(limits)
 
@@ -74,7 +75,7 @@ class Desk:
         self.limits = limits
         self.rules: Rules = rules_of(limits)
         gate.adopted(self.ledger, self.rules, self.clock())
-        self._find_longest_input()
+        self._longest.clear()
         self._policies = {**_POLICIES, **{name.rpartition(".")[2]: policy for name, policy in limits.spec.edge.failure_policy.items()}}
 
     def opens(self, limit: str) -> bool:
@@ -92,7 +93,8 @@ class Desk:
         else:
             bound = shape.bound = self.counts.bound(shape)
             tokens = shape.estimate = min(bound, self.counts.estimate(shape))
-            limit = self.longest_capped if shape.output_limit is None and shape.route in GENERATING else self.longest_input
+            longest, capped = self._longest_of(shape)
+            limit = capped if shape.output_limit is None and shape.route in GENERATING else longest
             each = self.counts.each(shape, bound)
             if limit is not None and each > limit and is_plain(exchange.body):
                 shape.plain = True
@@ -117,7 +119,7 @@ class Desk:
             sequences=shape.sequences,
             priority=shape.priority,
             prefix_key=shape.opening,
-            not_on=(*exchange.not_on, *self.not_serving(shape)) if self._elsewhere else exchange.not_on,
+            not_on=self._not_on(exchange, shape),
         )
         exchange.asked_at = request.at
         if self.pools:
@@ -139,25 +141,33 @@ class Desk:
         return decision
 
     def longest_taken(self, shape: Shape) -> int | None:
-        """Tokens of an input to which every engine cuts one that is to be cut; None where they do not say."""
-        taken = self._lengths_taken()
+        """Tokens of an input to which every engine that serves it cuts one that is to be cut; None where they do not say."""
+        taken = self._lengths_taken(self.not_serving(shape))
         if not taken:
             return None
         return min(taken) - (max(1, shape.least_output_tokens) if shape.route in GENERATING else 0)
 
-    def _find_longest_input(self) -> None:
-        """Tokens of the longest input that could be allowed: the limit, or what the engines take; and (`longest_capped`) without an output
-        limit, with room for the one that is written."""
-        limit = self.rules.max_input_tokens
-        taken = self._lengths_taken()
-        longest = max(taken) - 1 if len(taken) == len(self.pools) and taken else None
-        self.longest_input: int | None = min((one for one in (limit, longest) if one is not None), default=None)
-        room = room_for_the_cap(self.rules, min((*taken, self.rules.max_model_len or taken[0]))) if taken else None
-        self.longest_capped: int | None = min((one for one in (self.longest_input, room) if one is not None), default=None)
+    def longest_input(self, shape: Shape) -> int | None:
+        """Tokens of the longest input that could be allowed: the limit, or what the engines that serve it take."""
+        return self._longest_of(shape)[0]
 
-    def _lengths_taken(self) -> list[int]:
-        """Tokens of one sequence that each engine takes, of those that say it."""
-        return [pool.longest_tokens for pool in self.pools.values() if pool.longest_tokens is not None]
+    def _longest_of(self, shape: Shape) -> tuple[int | None, int | None]:
+        """That, and the same without an output limit, with room for the one that is written."""
+        elsewhere = self.not_serving(shape)
+        known = self._longest.get(elsewhere)
+        if known is not None:
+            return known
+        taken = self._lengths_taken(elsewhere)
+        here = len(self.pools.keys() - set(elsewhere))
+        longest = max(taken) - 1 if len(taken) == here and taken else None
+        input_tokens = min((one for one in (self.rules.max_input_tokens, longest) if one is not None), default=None)
+        room = room_for_the_cap(self.rules, min((*taken, self.rules.max_model_len or taken[0]))) if taken else None
+        found = self._longest[elsewhere] = input_tokens, min((one for one in (input_tokens, room) if one is not None), default=None)
+        return found
+
+    def _lengths_taken(self, elsewhere: Sequence[str]) -> list[int]:
+        """Tokens of one sequence that each engine but these takes, of those that say it."""
+        return [pool.longest_tokens for name, pool in self.pools.items() if name not in elsewhere and pool.longest_tokens is not None]
 
     def _in_shadow(self, request: AskedRequest, reason: str, reservation: int) -> Decision:
         """What would have been refused or held back passes, outside the account."""
@@ -250,6 +260,10 @@ class Desk:
         """The replicas that say what they serve, and not its model, while another does."""
         return self._elsewhere.get(shape.model, ())
 
+    def _not_on(self, exchange: Asking, shape: Shape) -> tuple[str, ...]:
+        """The replicas that it may not go to: those that have failed for it, and those that do not serve its model."""
+        return (*exchange.not_on, *self.not_serving(shape)) if self._elsewhere else exchange.not_on
+
     def has_others(self, tried: Sequence[str], shape: Shape | None) -> bool:
         """It may go to a replica that is not among those tried."""
         return bool(self.replicas.keys() - set(tried) - set(self.not_serving(shape) if shape is not None else ()))
@@ -261,7 +275,13 @@ class Desk:
             self._look_at_served()
 
     def _look_at_served(self) -> None:
-        self._elsewhere = elsewhere((one.name, one.served) for one in self.replicas.values())
+        served = [(one.name, one.served) for one in self.replicas.values()]
+        self._elsewhere = elsewhere(served)
+        self._longest.clear()
+        gate.alike(self.ledger, alike(served))
+        for number, exchange in self.waiting.items():
+            if exchange.shape is not None:
+                gate.kept_off(self.ledger, number, self._not_on(exchange, exchange.shape))
         names = frozenset[str]().union(*(one.served.names for one in self.replicas.values()))
         self._names = names if len(names) > 1 else frozenset()
 
@@ -300,7 +320,6 @@ class Desk:
         self.replicas.pop(replica.name, None)
         if self.pools.pop(replica.name, None) is not None:
             gate.gone(self.ledger, replica.name, self.clock())
-            self._find_longest_input()
         self._look_at_served()
         replica.close()
 
@@ -311,7 +330,7 @@ class Desk:
         if self.pools.get(replica.name) != pool:
             self.pools[replica.name] = pool
             gate.joined(self.ledger, replica.name, pool, self.clock())
-            self._find_longest_input()
+            self._look_at_served()
 
     def observed(self, replica: Replica, seen: Observation) -> None:
         """An engine has told how full it is."""

@@ -32,7 +32,7 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
         "replica_active_requests": {"replica": {name: replica.active for name, replica in desk.replicas.items()}},
         "replica_pool_tokens": {"replica": {name: one.pool.kv_tokens for name, one in ledger.replicas.items()}},
         "replica_held_tokens": {"replica": {name: one.held_tokens for name, one in ledger.replicas.items()}},
-        "replica_forecast_peak_tokens": {"replica": {name: one.peak(ledger.margin.z) for name, one in ledger.replicas.items()}},
+        "replica_forecast_peak_tokens": {"replica": {name: one.peak(one.learned.margin.z) for name, one in ledger.replicas.items()}},
         "replica_foreign_tokens": {"replica": {name: one.foreign_tokens for name, one in ledger.replicas.items()}},
         "replica_shared_ratio": {"replica": {name: one.shared_ratio for name, one in ledger.replicas.items()}},
         "replica_pace_limit_sequences": {

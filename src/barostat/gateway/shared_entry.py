@@ -49,7 +49,7 @@ class SharedEntry:
             desk.metrics.would_refuse("over-capacity")
             return 0
         if isinstance(outcome, Full):
-            rate = desk.ledger.rate_per_s()
+            rate = held.turn.line.rate_per_s()
             again_s = _AGAIN_S if not rate else max(_AGAIN_S, 1.0 / rate)
             return Refused(429, "over-capacity", "the engine holds as much as all gateways together may give it", again_s)
         return Refused(503, "over-capacity", "the budget that the gateways share cannot be asked", _AGAIN_S)

@@ -36,6 +36,25 @@ def served_in(page: bytes) -> Served | None:
     return Served(names, names | roots, next((length for length in lengths if type(length) is int and length > 0), None))
 
 
+def alike(served: Iterable[tuple[str, Served]]) -> dict[str, str]:
+    """By replica, one name for all that serve the same: they share a model or an adapter, if only by way of another of them. "" where it
+    does not say and several models are served."""
+    groups: dict[str, tuple[frozenset[str], list[str]]] = {}  # the least of its names: its names, its replicas
+    silent = []
+    for name, one in served:
+        names, replicas = one.names, [name]
+        if not names:
+            silent.append(name)
+            continue
+        for key, (others, theirs) in list(groups.items()):
+            if not names.isdisjoint(others):
+                names, replicas = names | others, theirs + replicas
+                del groups[key]
+        groups[min(names)] = names, replicas
+    only = next(iter(groups)) if len(groups) == 1 else ""
+    return {**dict.fromkeys(silent, only), **{name: key for key, (_, replicas) in groups.items() for name in replicas}}
+
+
 def elsewhere(served: Iterable[tuple[str, Served]]) -> Mapping[str, tuple[str, ...]]:
     """By model, the replicas that say what they serve and do not serve it; nothing of a model that all of them serve, or none."""
     said = {name: one.names for name, one in served if one.names}

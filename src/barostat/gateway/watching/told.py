@@ -38,7 +38,7 @@ def misfits(desk: Desk) -> Iterator[str]:
     said = {replica.name: replica.served.names for replica in desk.replicas.values() if replica.served.names}
     if said and not frozenset.intersection(*said.values()):
         each = "; ".join(f"{name}: {', '.join(sorted(names))}" for name, names in said.items())
-        yield f"the engines serve different models ({each}): limits and queue are one for all; a gateway for each model keeps them apart"
+        yield f"the engines serve different models ({each}): the limits are the same for all; a gateway for each model tells them apart"
 
 
 class Told:
