@@ -8,10 +8,10 @@ Evidence: requests are running and not one token was counted for a long time, an
 there (a request of one token, /health, the gateway, the log, a card at work); requests wait for a minute before an engine that runs none
 and makes no step; the core process is stopped; a request of one token is not answered; a collective or an RPC to a worker timed out.
 
-Not evidence: no tokens with no requests (idle); a count of running requests that stands still for less than a minute, by itself: it is of
-the last step, also where all clients gave up after it, who are counted nowhere; a long prefill (steps still move); a paused or sleeping engine. While tokens
-flow: a one-token request that waits behind the queue, or a time-out of the life before. Requests that wait for an adapter, a grammar or a
-transfer, or behind a saturated host.
+Not evidence: no tokens with no requests (idle); a count of running requests that stands still for less than a minute, by itself: it is
+of the last step, also where all clients gave up after it, who are counted nowhere; a long prefill (steps still move); a paused or
+sleeping engine. While tokens flow: a one-token request that waits behind the queue, or a time-out of the life before. Requests that wait
+for an adapter, a grammar or a transfer, or behind a saturated host.
 
 Mitigation: take the replica out of rotation and restart it, controlled; keep the log and the processes' stacks. For collectives look at
 NCCL_DEBUG, peer-to-peer, /dev/shm and the fabric. A probe on token progress would have found it.
@@ -42,8 +42,8 @@ AT_WORK_RATIO = 0.9
 SUSPICION = 0.4
 """Below what names a cause."""
 STANDS_S = 60.0
-"""A scheduler takes thousands of steps in a minute: a queue that stands this long is admitted no more. And where clients come and go, one of
-them makes a step within it, after which a count is of now."""
+"""A scheduler takes thousands of steps in a minute: a queue that stands this long is admitted no more. And where clients come and go, one
+of them makes a step within it, after which a count is of now."""
 
 
 def _queue_stands(case: Case) -> bool:
