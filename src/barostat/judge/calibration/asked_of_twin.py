@@ -120,7 +120,7 @@ def _front_of_async(engine: EngineScrapes, settings: Settings, traffic: Observed
 def _refined(found: FittedStepTimes, engine: EngineScrapes, way: _Way, settings: Settings, expected: LinearPace | None) -> FittedStepTimes:
     """The pace by what the twin says."""
     preempted = preemptions_seen(engine)
-    samples = stretches_seen(engine, way.again_tokens)
+    samples = stretches_seen(engine, way.again_tokens, settings.max_num_batched_tokens)
     prompts = _prompts(engine, way, samples, settings)
     if prompts is None and not preempted:
         return found

@@ -11,6 +11,9 @@
 No counter of vLLM tells what preemptions made to compute again: prompt tokens, step tokens and what was looked up in the prefix cache leave
 a resumed request out. It is the number of preemptions times what one of them costs: `again_tokens`.
 
+A prompt is counted whole, with its first token, however many steps compute it: a stretch has a part too much of one and too little of
+another. Where hardly more than that is seen to vary, nothing does, and a line through it would say that prompts cost next to nothing.
+
 Source: vLLM 0.11.1 to 0.33, IterationStats.update_from_output, PrometheusStatLogger.record, PrefixCacheStats.record (preempted requests
 apart). `vllm:prompt_tokens_recomputed` of 0.16 to 0.19 counted something else: the last token of prompts that were cached whole.
 """
@@ -19,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from barostat.catalog import metric_names as names
 from barostat.engines.vllm.metrics.gauges import usage_ratio
@@ -28,6 +32,8 @@ from barostat.twin.linear_pace import StepSample
 
 _FEWEST_STEPS = 5
 _FEWEST_FIRST_TOKENS = 20
+_FEWEST_VARIED = 2
+_TELLING = 3.0  # deviations of a variance
 # First tokens and ends of requests are counted at different times: behind a longer queue they are not of the same requests.
 _SHORT_QUEUE_S = 0.5
 # What one preemption makes to compute again, of what a running request holds: the youngest goes, and finds a part in the prefix cache. The
@@ -35,10 +41,11 @@ _SHORT_QUEUE_S = 0.5
 _AGAIN_RATIO = 0.4
 
 
-def stretches_seen(engine: EngineScrapes, again_tokens: float | None = None) -> tuple[StepSample, ...]:
+def stretches_seen(engine: EngineScrapes, again_tokens: float | None = None, budget_tokens: float | None = None) -> tuple[StepSample, ...]:
     """One sample for each pair of consecutive scrapes in which the engine took steps.
 
     `again_tokens`: what one preemption makes to compute again, where it is known better than as a part of what a request holds.
+    `budget_tokens`: max_num_batched_tokens, where it is known.
     """
     prompts, hits = _gains(engine, names.PROMPT_TOKENS), _gains(engine, names.PREFIX_HITS)
     preempted = _gains(engine, names.PREEMPTIONS)
@@ -46,7 +53,7 @@ def stretches_seen(engine: EngineScrapes, again_tokens: float | None = None) -> 
     held = _held_per_request(engine)
     firsts = {(step.start, step.end): step.observations for step in engine.histogram_steps(names.TTFT, names.TTFT[0])}
     prefill_s, _ = mean_of(engine, names.PREFILL_TIME)
-    samples = []
+    samples: list[StepSample] = []
     for step in engine.histogram_steps(names.STEP_TOKENS, names.STEP_TOKENS[0]):
         key, steps = (step.start, step.end), step.observations
         count, total_s = gaps.get(key, (0.0, 0.0))
@@ -61,7 +68,36 @@ def stretches_seen(engine: EngineScrapes, again_tokens: float | None = None) -> 
         again = preempted.get(key, 0.0) * (_AGAIN_RATIO * each if again_tokens is None else again_tokens)
         computed = max(0.0, prompts[key] - hits.get(key, 0.0)) + again
         samples.append(StepSample(computed / steps, count / steps, count / steps * each, duration_s, steps))
-    return tuple(samples)
+    return _beyond_counting(samples, _miscounted_tokens(engine, samples, sum(prompts.values()), budget_tokens))
+
+
+def _miscounted_tokens(engine: EngineScrapes, samples: Sequence[StepSample], prompt_tokens: float, budget_tokens: float | None) -> float:
+    """One deviation of what a stretch counts of prompts from what its steps computed of them; 0 where a step holds a whole one.
+
+    At each of its ends so many prompts (Little's law) are anywhere between their first step, which counts nothing, and their last.
+    """
+    prefill_s, ended = mean_of(engine, names.PREFILL_TIME)
+    _, count = mean_of(engine, names.TTFT)
+    if not samples or not ended or not count or budget_tokens is None or prompt_tokens / count <= budget_tokens:
+        return 0.0
+    begun = count / (engine.scrapes[-1].at - engine.scrapes[0].at) * max(0.0, prefill_s - mean_load(samples).duration_s)
+    variance = begun / 3 - begun * begun / 4 if begun < 1 else begun / 12
+    return prompt_tokens / count * math.sqrt(2 * variance)
+
+
+def _beyond_counting(samples: Sequence[StepSample], miscounted_tokens: float) -> tuple[StepSample, ...]:
+    """The samples with the part of their prompts' variation taken out that counting alone makes; with none where it may have made all.
+
+    Source: regression calibration (Carroll et al., Measurement Error in Nonlinear Models): a true value is expected as far from the mean as
+    the counted one, times the share of the variance that is no error.
+    """
+    if len(samples) < _FEWEST_VARIED or not miscounted_tokens:
+        return tuple(samples)
+    mean, freedom = mean_load(samples), len(samples) - 1
+    seen = sum(one.steps * (one.prefill_tokens - mean.prefill_tokens) ** 2 for one in samples) / mean.steps * len(samples) / freedom
+    counted = miscounted_tokens**2 * sum(1 / one.steps for one in samples) / mean.steps
+    kept = 1 - counted / seen if seen > counted * (1 + _TELLING * math.sqrt(2 / freedom)) else 0.0
+    return tuple(replace(one, prefill_tokens=mean.prefill_tokens + kept * (one.prefill_tokens - mean.prefill_tokens)) for one in samples)
 
 
 def mean_load(samples: Sequence[StepSample]) -> StepSample:

@@ -51,6 +51,8 @@ def measured_step_times(
         return logged
     if scrapes is None:
         return None
+    if budget_tokens is None and settings is not None:
+        budget_tokens = settings.max_num_batched_tokens
     found = fitted_step_times(scrapes, card, budget_tokens)
     if found is not None and settings is not None and traffic is not None:
         return asked_of_twin(found, scrapes, settings, traffic, card)

@@ -34,11 +34,16 @@ _LEAST_ERROR_RATIO = 0.02
 _EXPECTED: Shares = (0.55, 0.2, 0.15, 0.1)
 _FLAT: Shares = (0.95, 0.05, 0.0, 0.0)
 _STEEP: Shares = (0.1, 0.3, 0.4, 0.2)
+# So many prompt tokens take as long as a step's fixed part: as is usual, at most (of a model with many experts all are read, few reckoned
+# with), at least (on a processor).
+_USUAL_BASE_TOKENS, _MOST_BASE_TOKENS, _LEAST_BASE_TOKENS = 300.0, 3000.0, 10.0
 # What prompts may have of a step where what was computed again hides it: from a healthy engine's share to that of the worst thrash.
 _CHEAP, _DEAR = 0.05, 0.6
 _PULL = 0.1
 _AGREEING_RATIO = 0.01
 _VARIED = 1.5
+# Prompts' shares of a step this far apart are told as not known.
+_OPEN_RATIO = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ def fitted_step_times(
 
     `expected`: the pace from the card's figures; only the proportions of its parts are used. `budget_tokens`: max_num_batched_tokens.
     """
-    samples = stretches_seen(engine)
+    samples = stretches_seen(engine, budget_tokens=budget_tokens)
     if len(samples) < _FEWEST_SAMPLES:
         return None
     split = split_by_work(engine, mean_load(samples).kv_tokens, budget_tokens)
@@ -78,8 +83,9 @@ def fitted_step_times(
     prompts = hidden_prompts(expected, samples) if preempted else None
     paces = fitted(samples, expected, source_of(engine, samples), prompts, split)
     front = front_s(engine)
-    pace, *others = (replace(found, front_s=front) for found in paces)
-    return FittedStepTimes(pace, tuple(others), samples, told(engine, samples) + hidden)
+    pace, *others = (replace(one, front_s=front) for one in paces)
+    found = FittedStepTimes(pace, tuple(others), samples, told(engine, samples) + hidden)
+    return found if preempted else replace(found, note=found.note + told_of_division(found))
 
 
 def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
@@ -88,6 +94,15 @@ def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
     varied = "" if max(loads) >= _VARIED * max(min(loads), 0.1) else ", at one load only: forecasts for another are wide"
     steps = sum(sample.steps for sample in samples)
     return f"a step's time is calibrated on {steps:,.0f} steps in {source_of(engine, samples)}{varied}"
+
+
+def told_of_division(found: FittedStepTimes) -> str:
+    """How far it is known what prompts have of a step's time; empty where the paces about agree."""
+    shares = [shares_of(pace, found.samples)[1] for pace in (found.pace, *found.others)]
+    low, high = min(shares), max(shares)
+    if high - low < _OPEN_RATIO:
+        return ""
+    return f"; what its prompt tokens have of a step's time, {low:.0%} to {high:.0%}, this load does not tell"
 
 
 def told_of_hidden(expected: LinearPace | None) -> str:
@@ -127,13 +142,21 @@ def pace_of_log(log: LogDigest | None, index: str, settings: Settings, engine: E
         return None
     pace = replace(pace, front_s=0.0 if engine is None else front_s(engine))
     samples = tuple(replace(sample, steps=1.0) for sample in step_samples(steps, pool_tokens, size))
-    loads = sorted(sample.decodes for sample in samples)
-    others: tuple[LinearPace, ...] = ()
-    varied = ""
-    if loads[-1 - len(loads) // 20] < _VARIED * max(loads[len(loads) // 20], 0.1):
-        others = tuple(replace(fit_towards(samples, shares, pace.source), front_s=pace.front_s) for shares in (_FLAT, _STEEP))
-        varied = ", at one load only: forecasts for another are wide"
-    return FittedStepTimes(pace, others, samples, f"a step's time is calibrated on {pace.source}{varied}")
+    full = _is_steady([sample.prefill_tokens for sample in samples])
+    if not full and not _is_steady([max(sample.decodes, 0.1) for sample in samples]):
+        return FittedStepTimes(pace, (), samples, f"a step's time is calibrated on {pace.source}")
+    usual, *ends = (replace(fit_towards(samples, shares, pace.source), front_s=pace.front_s) for shares in usual_divisions(samples))
+    found = FittedStepTimes(
+        usual if full else pace, tuple(ends), samples,
+        f"a step's time is calibrated on {pace.source}, at one load only: forecasts for another are wide",
+    )  # fmt: skip
+    return replace(found, note=found.note + told_of_division(found))
+
+
+def _is_steady(loads: Sequence[float]) -> bool:
+    """True where hardly a stretch has half as much again as another; False for a load of nothing."""
+    ordered, few = sorted(loads), len(loads) // 20
+    return ordered[-1 - few] < _VARIED * ordered[few]
 
 
 def pace_of_latency(seconds: float, source: str, card: LinearPace | None = None) -> FittedStepTimes:
@@ -155,8 +178,10 @@ def fitted(
 ) -> tuple[LinearPace, ...]:
     """The lines through the samples as expected, as flat and as steep as these leave room for. How far off each is, by the samples alone:
     what is besides is chosen, or from coarse buckets."""
-    divisions = [shares_of(expected, samples), _FLAT, _STEEP]
-    besides: tuple[Sequence[StepSample], ...] = (split, split, split)
+    divisions = usual_divisions(samples) if prompts is None else [_EXPECTED, _FLAT, _STEEP]
+    if expected is not None:
+        divisions[0] = shares_of(expected, samples)
+    besides: Sequence[Sequence[StepSample]] = [split] * len(divisions)
     if prompts is not None:
         divisions = [_with_prompts(shares, ratio) for shares, ratio in zip(divisions, prompts.ratios, strict=True)]
         besides = tuple([*split, *one] for one in prompts.besides)
@@ -170,6 +195,17 @@ def fitted(
         for shares, beside, prompts_pull in zip(divisions, besides, pulls, strict=True)
     )
     return tuple(replace(pace, error_ratio=max(_off(pace, samples), _LEAST_ERROR_RATIO)) for pace in found)
+
+
+def usual_divisions(samples: Sequence[StepSample]) -> list[Shares]:
+    """How a step of the mean load divides where nothing else is known: as is usual, as flat as any, as steep in requests, and in prompts.
+
+    The more prompt tokens a step computes, the more of its time is theirs: one that is full of them may be hardly anything else.
+    """
+    tokens = mean_load(samples).prefill_tokens
+    usual, least, most = (tokens / (tokens + base) for base in (_USUAL_BASE_TOKENS, _MOST_BASE_TOKENS, _LEAST_BASE_TOKENS))
+    found = [_with_prompts(_EXPECTED, max(_EXPECTED[1], usual)), _with_prompts(_FLAT, max(_FLAT[1], least)), _STEEP]
+    return [*found, _with_prompts(_STEEP, most)] if most > 0.5 else found
 
 
 def shares_of(pace: LinearPace | None, samples: Sequence[StepSample]) -> Shares:
