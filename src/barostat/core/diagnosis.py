@@ -109,8 +109,9 @@ class Expected:
     refused_ratio: float
 
 
-Effect = Literal["helps", "trade-off", "nothing", "harms"]
-"""What a step does by its forecast, beside today: better, better at a price, no more than chance, worse."""
+Effect = Literal["helps", "trade-off", "unsure", "nothing", "harms"]
+"""What a step does by its forecast, beside today: better, better at a price, better or worse by what the window does not tell, no more
+than chance, worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,8 @@ class NextStep:
     """One thing to do, in order.
 
     `expected`: its forecast, with `effect` and `told` (what of it is more than chance, in one sentence); `set_words`: what `what-if --set`
-    takes to try it again. `untried`: why it has no forecast where others have one.
+    takes to try it again. `untried`: why it has no forecast where others have one. `between`: the least and the most of each figure, where
+    what the window leaves open of a step's time makes them differ.
     """
 
     lever: str
@@ -130,6 +132,7 @@ class NextStep:
     effect: Effect | None = None
     told: str = ""
     untried: str = ""
+    between: tuple[Expected, Expected] | None = None
 
 
 @dataclass(frozen=True, slots=True)

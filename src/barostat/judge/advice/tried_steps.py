@@ -2,9 +2,10 @@
 
     proposals -> a few values each -> one short run each -> the best value of each lever -> more dice and every pace that may be -> order
 
-First what helps, then what was not tried, what helps at a price, what takes more cards, what makes no difference; what costs more than it
-brings at every value goes to what is not advised, with its figures. Traffic, settings and pace are those that the engine was seen with:
-where one is missing, the order stays and that is said, with the command that would make it known.
+First what helps, then what was not tried, what helps at a price, what takes more cards, what helps or harms by what the window does not
+tell (between.py), what makes no difference; what costs more than it brings at every value goes to what is not advised, with its figures.
+Traffic, settings and pace are those that the engine was seen with: where one is missing, the order stays and that is said, with the
+command that would make it known.
 
 Bounded in steps of the twin, not by a clock: WORK in all, some two seconds of one core.
 """
@@ -14,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from barostat.core.diagnosis import CauseName, NextStep, ReplicaReport, Trials
+from barostat.core.diagnosis import CauseName, Effect, NextStep, ReplicaReport, Trials
 from barostat.core.errors import InputError
 from barostat.core.window import Window
+from barostat.judge.advice.between import between_words, ends, is_open
 from barostat.judge.advice.values import at_values
 from barostat.judge.advice.worth import as_told, effect_of, expected_of, worth
 from barostat.judge.calibration.mean_steps import mean_load
 from barostat.judge.calibration.preferred import measured_step_times
-from barostat.judge.calibration.step_times import FittedStepTimes
+from barostat.judge.calibration.step_times import FittedStepTimes, told_of_division
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
@@ -117,8 +119,11 @@ def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK)
     can = [(step, [(one, found) for one, found in those if isinstance(found, Candidate)]) for step, those in asked]
     paces: tuple[Pace, ...] = (bench.pace.pace, *bench.pace.others)
     duration_s = _duration_s(bench, can, len(paces), work)
-    if duration_s is None:  # fewer values each, at the expected pace alone
-        paces, can = paces[:1], [(step, those[:_FEW_VALUES]) for step, those in can]
+    if duration_s is None:  # fewer values each, then at the expected pace alone
+        can = [(step, those[:_FEW_VALUES]) for step, those in can]
+        duration_s = _duration_s(bench, can, len(paces), work)
+    if duration_s is None:
+        paces = paces[:1]
         duration_s = _duration_s(bench, can, 1, work)
     if duration_s is None or not any(those for _, those in can):
         why = (
@@ -148,10 +153,14 @@ def tried(report: ReplicaReport, window: Window, bench: Bench, work: int = WORK)
             good.append((after, value))
     off = far_off(today, {name: window.signals[signal].mean for name, signal in _SEEN.items() if signal in window.signals})
     trust = f"; today's twin is far from what was measured in {', '.join(off)}: trust the figures less than their order" if off else ""
+    divided = told_of_division(bench.pace)
+    if divided and len(paces) == 1:
+        divided += ": tried with what is usual alone"
     guessed = "".join(f"; {one}" for one in assumed(window))
     said = (
         f"tried on the twin of this engine, on traffic like that of the last {bench.traffic.span_s:.0f} s, {_VERSIONS} runs of "
-        f"{duration_s:.0f} s each; a step's time may be off by {bench.pace.pace.error_ratio:.0%} either way{guessed}{trust}"
+        f"{duration_s:.0f} s each; a step's time may be off by {bench.pace.pace.error_ratio:.0%} either way"
+        f"{divided}{guessed}{trust}"
     )
     return replace(
         report, next=_ordered(good, untried), not_advised=(*harmful, *report.not_advised), trials=Trials(expected_of(today), said)
@@ -205,15 +214,22 @@ def _best(
     differences = [one for one in changes(today, then) if one.field != "good_per_s"]
     before, expected = expected_of(today), expected_of(then)
     value = worth(before, as_told(before, expected, differences), restarts=step.restarts)
-    effect = "harms" if then.stuck else effect_of(differences, expected.refused_ratio, value)
     because = step.because if len(values) == 1 else f"{step.because}; {len(values)} values were tried"
-    sentence = f"the engine would be stuck: {then.stuck}" if then.stuck else told([one for one in differences if one.told])
-    return replace(chosen, because=because, set_words=found.name, expected=expected, effect=effect, told=sentence), value
+    effect: Effect
+    if then.stuck:
+        effect, sentence = "harms", f"the engine would be stuck: {then.stuck}"
+    elif is_open(today, then, restarts=step.restarts):
+        effect, sentence = "unsure", between_words(today, then)
+    else:
+        effect, sentence = effect_of(differences, expected.refused_ratio, value), told([one for one in differences if one.told])
+    after = replace(chosen, because=because, set_words=found.name, expected=expected, effect=effect, told=sentence, between=ends(then))
+    return after, value
 
 
 def _ordered(good: Sequence[tuple[NextStep, float]], untried: Sequence[NextStep]) -> tuple[NextStep, ...]:
     ranked = [step for step, _ in sorted(good, key=lambda entry: -entry[1])]
     nothing = [step for step in ranked if step.effect == "nothing"]
-    cards = [step for step in ranked if step.lever in _TAKES_CARDS and step not in nothing]
+    unsure = [step for step in ranked if step.effect == "unsure"]
+    cards = [step for step in ranked if step.lever in _TAKES_CARDS and step not in nothing and step not in unsure]
     helps, prices = ([step for step in ranked if step.effect == effect and step not in cards] for effect in ("helps", "trade-off"))
-    return (*helps, *untried, *prices, *cards, *nothing)
+    return (*helps, *untried, *prices, *cards, *unsure, *nothing)

@@ -96,6 +96,7 @@ def _step(step: NextStep) -> dict[str, Any]:
         "lever": step.lever, "change": step.change, "because": step.because, "restarts": step.restarts,
         "set": step.set_words or None, "expected": _expected(step.expected), "effect": step.effect, "told": step.told or None,
         "untried": step.untried or None,
+        "between": None if step.between is None else dict(zip(("least", "most"), map(_expected, step.between), strict=True)),
     }  # fmt: skip
 
 

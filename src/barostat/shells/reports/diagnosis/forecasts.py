@@ -8,6 +8,9 @@ from barostat.shells.reports.simulation.text import format_seconds
 
 HEADING = ("", "tokens/s", "TTFT mean", "TTFT p99", "ITL mean", "ITL p99", "preempt/s", "refused", "beside today")
 _SHORT_HEADING = ("", "tokens/s", "TTFT", "p99", "ITL", "p99", "preempt/s", "refused")
+PLAIN = ("", "today", "at least", "at most")
+"""What the first cell of a row holds that is no change."""
+_WIDE_RATIO = 0.25
 _EFFECTS = {"helps": "helps", "trade-off": "helps at a price", "harms": "costs more than it brings"}
 
 
@@ -29,6 +32,8 @@ def effect_words(step: NextStep) -> str:
         return ""
     if step.effect == "nothing":
         return "forecast: no difference from today that is more than chance"
+    if step.effect == "unsure":
+        return f"cannot tell whether it helps: {step.told}; try it on a spare"
     return f"{_EFFECTS[step.effect]}: {step.told.removeprefix('better: ')}"
 
 
@@ -48,21 +53,35 @@ def rows(replica: ReplicaReport) -> list[tuple[str, ...]]:
     """The heading, today, and every step that was tried; nothing where none was."""
     if replica.trials is None or replica.trials.today is None:
         return []
-    steps = [step for step in replica.next if step.expected is not None]
     found = [HEADING, ("today", *_cells(replica.trials.today), "")]
-    return [*found, *((step.change, *_cells(step.expected), step.told) for step in steps if step.expected is not None)]
+    for step in replica.next:
+        if step.expected is not None:
+            found += [(step.change, *_cells(step.expected), step.told), *((*row, "") for row in _ends(step))]
+    return found
 
 
 def numbered_rows(replica: ReplicaReport, steps: int) -> list[tuple[str, ...]]:
     """The heading, today, and those of the first so many steps that would change something, by their numbers; nothing without trials."""
     if replica.trials is None or replica.trials.today is None:
         return []
-    tried = [
-        (str(number), step.expected)
-        for number, step in enumerate(replica.next[:steps], 1)
-        if step.expected is not None and step.effect != "nothing"
-    ]
-    return [_SHORT_HEADING, ("today", *_cells(replica.trials.today)), *((number, *_cells(expected)) for number, expected in tried)]
+    found = [_SHORT_HEADING, ("today", *_cells(replica.trials.today))]
+    for number, step in enumerate(replica.next[:steps], 1):
+        if step.expected is not None and step.effect != "nothing":
+            found += [(str(number), *_cells(step.expected)), *_ends(step)]
+    return found
+
+
+def _ends(step: NextStep) -> list[tuple[str, ...]]:
+    """The least and the most of each figure, where one that is told first is further than a quarter from what is expected."""
+    if step.between is None or step.expected is None or step.effect == "nothing":
+        return []
+    expected, *ends = ((one.output_tokens_per_s, one.ttft_mean_s, one.itl_mean_s) for one in (step.expected, *step.between))
+    far = any(
+        value and other is not None and abs(other / value - 1) > _WIDE_RATIO
+        for end in ends
+        for value, other in zip(expected, end, strict=True)
+    )
+    return [(word, *_cells(one)) for word, one in zip(PLAIN[2:], step.between, strict=True)] if far else []
 
 
 def _cells(found: Expected) -> tuple[str, ...]:

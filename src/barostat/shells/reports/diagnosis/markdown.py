@@ -5,7 +5,7 @@ from __future__ import annotations
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.shown import ShownReport
 from barostat.core.verdict import Present
-from barostat.shells.reports.diagnosis.forecasts import rows, trials_words
+from barostat.shells.reports.diagnosis.forecasts import PLAIN, rows, trials_words
 from barostat.shells.reports.diagnosis.text import WORDS, cause_words, evidence_words
 from barostat.shells.reports.sheet.safe_text import code, in_markdown
 
@@ -63,9 +63,7 @@ def _forecasts(replica: ReplicaReport) -> list[str]:
     told, table = trials_words(replica), rows(replica)
     if not table:
         return [*(in_markdown(line) for line in told), ""]
-    lines = [
-        f"| {' | '.join((code(first) if first not in ('', 'today') else first, *map(in_markdown, cells)))} |" for first, *cells in table
-    ]
+    lines = [f"| {' | '.join((first if first in PLAIN else code(first), *map(in_markdown, cells)))} |" for first, *cells in table]
     untried = [f"- {code(step.change)} was not tried: {in_markdown(step.untried)}" for step in replica.next if step.untried]
     rule = "|---|" + "---:|" * (len(table[0]) - 2) + "---|"
     return ["### Forecast", "", lines[0], rule, *lines[1:], "", *(f"- {in_markdown(line)}" for line in told[1:]), *untried, ""]
