@@ -45,18 +45,24 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A setting, what was forecast for it and what came."""
+    """A setting, what was forecast for it and what came. `between`: the least and the most of a forecast that the report calls unsure."""
 
     state: str
     change: str
     forecast: Outcome
     measured: Outcome
+    between: tuple[Outcome, Outcome] | None = None
 
 
 def expected(found: dict[str, Any]) -> Outcome:
     """A forecast as the report has it."""
     keys = ("outputTokensPerSecond", "ttftMeanSeconds", "itlMeanSeconds", "preemptionsPerSecond")
     return Outcome(*(float(found[key]) for key in keys))
+
+
+def between(step: dict[str, Any]) -> tuple[Outcome, Outcome] | None:
+    """The least and the most of a next step that the report calls unsure; None of one whose forecast it stands by."""
+    return (expected(step["between"]["least"]), expected(step["between"]["most"])) if step["effect"] == "unsure" else None
 
 
 def flags_with(flags: Sequence[str], change: str) -> tuple[str, ...]:
