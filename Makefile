@@ -174,9 +174,9 @@ compiled: .compiled/.installed ## the gateway with its hot half compiled, in an 
 
 # It runs by any Python of the same minor version. They differ by a fifth in speed, by how they were built: a distribution's is often the quickest.
 COMPILED_PYTHON ?= $(BIN)/python
-COMPILED_OF := $(shell sed -n 's|^ *"\(barostat/.*\)",$$|src/\1|p' pyproject.toml)
+SOURCES := $(shell find src/barostat -type f -not -name '*.pyc')
 
-.compiled/.installed: $(STAMP) dev/compiled_wheel.py $(wildcard $(COMPILED_OF))
+.compiled/.installed: $(STAMP) dev/compiled_wheel.py $(SOURCES)
 	rm -rf .compiled
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w .compiled/wheel .
 	$(COMPILED_PYTHON) -m venv --without-pip .compiled

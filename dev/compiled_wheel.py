@@ -22,7 +22,7 @@ import sys
 from mypyc.build import mypycify
 from setuptools import setup
 flags = ["--ignore-missing-imports", "--no-warn-unused-ignores", "--config-file=", "--cache-dir=cache"]
-setup(name="compiled", packages=[], ext_modules=mypycify([*flags, *sys.argv[2:]], opt_level="3", debug_level="0", group_name="barostat"),
+setup(name="compiled", packages=[], ext_modules=mypycify([*flags, *sys.argv[1:]], opt_level="3", debug_level="0", group_name="barostat"),
       script_args=["build_ext", "--inplace"])
 """
 
@@ -30,21 +30,26 @@ setup(name="compiled", packages=[], ext_modules=mypycify([*flags, *sys.argv[2:]]
 class CompiledWheel(BuildHookInterface[Any]):
     """Hatchling's hook for the wheel. Its table in pyproject.toml says which modules (`compiled`)."""
 
-    place = Path()
+    place: Path | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """The libraries are among what goes into the wheel, whose tag says for which Python and machine it is."""
         if version == "editable":
             return
         place = self.place = Path(tempfile.mkdtemp(prefix="barostat-compiled-")) / "barostat"
-        libraries = compiled(Path(self.root) / "src", place, self.config["compiled"])
+        try:
+            libraries = compiled(Path(self.root) / "src", place, self.config["compiled"])
+        except BaseException:
+            shutil.rmtree(place.parent, ignore_errors=True)
+            raise
         build_data["force_include"].update({str(one): str(one.relative_to(place)) for one in libraries})
         build_data["pure_python"], build_data["infer_tag"] = False, True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """The wheel is there: the copy goes."""
+        """The wheel is there: the copy goes, if one was made."""
         del version, build_data, artifact_path
-        shutil.rmtree(self.place.parent, ignore_errors=True)
+        if self.place is not None:
+            shutil.rmtree(self.place.parent, ignore_errors=True)
 
 
 def compiled(sources: Path, place: Path, patterns: list[str]) -> list[Path]:
@@ -52,7 +57,7 @@ def compiled(sources: Path, place: Path, patterns: list[str]) -> list[Path]:
     shutil.copytree(sources, place, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     modules = sorted({str(file.relative_to(place)) for pattern in patterns for file in place.glob(pattern) if file.name != "__init__.py"})
     (place / "compile.py").write_text(SETUP)
-    done = subprocess.run([sys.executable, "compile.py", "-", *modules], cwd=place, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "compile.py", *modules], cwd=place, capture_output=True, text=True, check=False)
     libraries = sorted(file for file in place.rglob("*.so") if "build" not in file.relative_to(place).parts)
     if done.returncode or not libraries:
         raise SystemExit(f"mypyc could not compile:\n{(done.stdout + done.stderr)[-3000:]}")

@@ -21,13 +21,13 @@ from barostat.admit.held_forecast import NEVER
 from barostat.admit.ledger import Ledger
 from barostat.admit.lengths import LengthClass
 from barostat.admit.lines import Line
-from barostat.admit.placing import came_free, largest_pool_tokens
+from barostat.admit.placing import came_free, give_up_claims, largest_pool_tokens
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.request_limits import output_in_force, refused_at_sight
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
 from barostat.admit.tenants import Turn
-from barostat.admit.waiting import LOOK_AGAIN_S, admitted, enqueue, expired, held_up, leave, line_up, next_admitted
+from barostat.admit.waiting import LOOK_AGAIN_S, admitted, enqueue, expired, forget, held_up, leave, line_up, next_admitted
 
 Ended = Literal["stop", "length", "cut", "unsent"]
 """How it ended: by itself, at its output limit, cut (client gone, reset, time-out), or before anything was sent to the replica."""
@@ -36,7 +36,7 @@ Ended = Literal["stop", "length", "cut", "unsent"]
 def decide(request: AskedRequest, ledger: Ledger, rules: Rules, at: float) -> tuple[Decision, Ledger]:
     """What becomes of the request now. Only of an `Admitted` and a `Queued` something is kept."""
     ledger.preempted_ratio, ledger.itl_s = rules.preempted_ratio, rules.itl_s
-    line = ledger.line(request.not_on)
+    line = ledger.line(request.not_on, at)
     longest = _longest(line, rules)
     at_sight = refused_at_sight(request, rules, longest)
     if at_sight is not None:
@@ -160,7 +160,6 @@ def returned(
 
 def joined(ledger: Ledger, name: str, pool: Pool, at: float) -> Ledger:
     """The replica is in rotation with this pool; one that is known has this pool from now on."""
-    del at
     known = ledger.replicas.get(name)
     if known is None:
         ledger.replicas[name] = made = ledger.replica_of(name, pool)
@@ -168,17 +167,17 @@ def joined(ledger: Ledger, name: str, pool: Pool, at: float) -> Ledger:
     else:
         known.takes(pool)
         known.open = True
-    ledger.engines_changed()
+    ledger.engines_changed(at)
     return ledger
 
 
 def gone(ledger: Ledger, name: str, at: float) -> list[int]:
     """The replica is no more. What was on it, which holds nothing now, and is still to be returned, each once."""
-    del at
     replica = ledger.replicas.pop(name, None)
     if replica is None:
         return []
-    ledger.engines_changed()
+    ledger.engines_changed(at)
+    give_up_claims(replica)
     for one in replica.live.values():
         one.replica = None
     return list(replica.live)
@@ -189,6 +188,8 @@ def draining(ledger: Ledger, name: str, on: bool) -> Ledger:
     replica = ledger.replicas.get(name)
     if replica is not None:
         replica.open = not on
+        if on:
+            give_up_claims(replica)
         for line in replica.lines:
             line.looked_at = NEVER
     return ledger
@@ -199,15 +200,22 @@ def alike(ledger: Ledger, said: Mapping[str, str]) -> None:
     ledger.alike(said)
 
 
-def kept_off(ledger: Ledger, reservation: int, not_on: tuple[str, ...]) -> None:
-    """The request, if it still waits, may go to all replicas but these from now on."""
+def kept_off(ledger: Ledger, rules: Rules, reservation: int, not_on: tuple[str, ...], at: float) -> Refused | None:
+    """The request, if it still waits, may go to all replicas but these from now on. Refused and forgotten where it fits on none of them."""
     one = ledger.reservations.get(reservation)
     if one is None or not one.waits or one.turn.line.not_on == frozenset(not_on):
-        return
+        return None
     leave(one, ledger)
     one.request = replace(one.request, not_on=not_on)
-    one.turn = ledger.line(not_on).turn(one.tenant, one.request.at)
+    line = ledger.line(not_on, at)
+    one.turn = line.turn(one.tenant, one.request.at)
+    one.output_cap, one.capped, one.cap = output_in_force(one.request, rules, _longest(line, rules))
     line_up(one, ledger)
+    never = _never_fits(one, rules) if line.replicas else None
+    if never is None:
+        return None
+    forget(one, ledger)
+    return never._replace(reservation=one.number)
 
 
 def observed(ledger: Ledger, name: str, seen: Observation, at: float) -> Ledger:

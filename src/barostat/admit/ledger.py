@@ -15,6 +15,7 @@ from barostat.admit.tenants import TenantLedger
 
 _LINES = 64
 _SPELLINGS = 1024
+_IDLE_S = 60.0
 _NOTED_EACH_S, _NOTED_EACH_ONE_S = 0.2, 2e-4
 _OTHER = TenantRule("", 1.0)
 
@@ -69,17 +70,19 @@ class Ledger:
         """One that lays claim to an engine, None where none does."""
         return next((line.blocked for line in self.lines if line.blocked is not None), None)
 
-    def line(self, not_on: tuple[str, ...]) -> Line:
+    def line(self, not_on: tuple[str, ...], at: float) -> Line:
         """The line of those that may go to all engines but these."""
         found = self._line_of.get(not_on)
-        return self._line_for(not_on) if found is None else found
+        return self._line_for(not_on, at) if found is None else found
 
-    def _line_for(self, not_on: tuple[str, ...]) -> Line:
+    def _line_for(self, not_on: tuple[str, ...], at: float) -> Line:
         kept_off = frozenset(not_on)
         found = next((line for line in self.lines if line.not_on == kept_off), None)
         if found is None:
+            self._forget_idle(at)
             if len(self.lines) >= _LINES:
-                oldest = next((line for line in self.lines[1:] if not line.queued), None)
+                idle = [line for line in self.lines[1:] if not line.queued]
+                oldest = min(idle, key=lambda line: line.asked_at, default=None)
                 self._keep(lambda line: line is not oldest)
             found = Line(kept_off, self.learned)
             found.has(self.replicas.values(), self.learned)
@@ -101,10 +104,14 @@ class Ledger:
         return max(known, key=lambda line: (len(line.names & new.names), -len(line.names)), default=None)
 
     def _keep(self, kept: Callable[[Line], bool]) -> None:
-        for line in self.lines:
-            if not kept(line):
-                for turn in line.turns:
-                    del turn.tenant.turns[line]
+        lost = [line for line in self.lines if not kept(line)]
+        if not lost:
+            return
+        for line in lost:
+            for turn in line.turns:
+                del turn.tenant.turns[line]
+        for one in self.reservations.values():
+            one.turns = [turn for turn in one.turns if kept(turn.line)]
         self.lines = [line for line in self.lines if kept(line)]
         self._line_of = {spelt: line for spelt, line in self._line_of.items() if kept(line)}
 
@@ -114,12 +121,15 @@ class Ledger:
         for replica in self.replicas.values():
             replica.lines = [line for line in self.lines if replica.name in line.names]
 
-    def engines_changed(self) -> None:
-        """A replica came, went, or has another pool. Lines that nobody asked for since the last time are forgotten."""
-        asked = {*self._line_of.values(), self.lines[0]}
-        self._keep(lambda line: line.queued > 0 or line in asked)
-        self._line_of = {(): self.lines[0]}
+    def engines_changed(self, at: float) -> None:
+        """A replica came, went, or has another pool."""
+        self._forget_idle(at)
         self._renew()
+
+    def _forget_idle(self, at: float) -> None:
+        """Lines in which nobody waits, and for which nobody has asked for a while, are no more."""
+        first = self.lines[0]
+        self._keep(lambda line: line is first or line.queued > 0 or at - line.asked_at < _IDLE_S)
 
     def _renew(self) -> None:
         for line in self.lines:

@@ -25,15 +25,15 @@ class Line:
     """Those that may go to all engines but `not_on`. Mutable.
 
     `replicas`, with their `names` and what their `pools` come to; `learned` of them; `beside`: the other lines that share an engine with
-    it. `turns`: of tenants that asked, those of them that wait in `waiting`. `queued` requests wait here, `running` run on these
-    engines, each `residence_s` long. `served_counter`: the highest counter that a tenant was served to. `promised_at`: up to when room
-    was promised to those that were told to come back. `blocked`: the one whose turn it is and for which there was no room; it lays claim
-    to `claimed`, where `claim_tokens` are its own. `looked_at`: when there was last no room for any that waits here.
+    it. `turns`: of tenants that asked, those of them that wait in `waiting`. `queued` requests wait here, `running` run on these engines,
+    each `residence_s` long. `served_counter`: the highest counter that a tenant was served to. `promised_at`: up to when room was promised
+    to those that were told to come back. `blocked`: the one whose turn it is and for which there was no room; it lays claim to `claimed`,
+    where `claim_tokens` are its own. `asked_at`: when anybody last asked here; `looked_at`: when there was last no room for any that waits.
     """
 
     __slots__ = (
-        "beside", "blocked", "claim_tokens", "claimed", "learned", "looked_at", "names", "not_on", "pools", "promised_at", "queued",
-        "replicas", "residence_s", "running", "served_counter", "turns", "waiting",
+        "asked_at", "beside", "blocked", "claim_tokens", "claimed", "learned", "looked_at", "names", "not_on", "pools", "promised_at",
+        "queued", "replicas", "residence_s", "running", "served_counter", "turns", "waiting",
     )  # fmt: skip
 
     def __init__(self, not_on: frozenset[str], learned: Learned) -> None:
@@ -54,6 +54,7 @@ class Line:
         self.claimed: ReplicaLedger | None = None
         self.claim_tokens = 0.0
         self.looked_at = NEVER
+        self.asked_at = NEVER
 
     def has(self, replicas: Iterable[ReplicaLedger], otherwise: Learned) -> None:
         """Of these replicas it has those that are not among its `not_on`. What is learned of these, or of some of them, it goes by;
@@ -101,7 +102,7 @@ class Line:
     def asked(self, tenant: TenantLedger, at: float) -> Turn:
         """The tenant's turn here, who asks for something now: on engines of the lines beside it, too."""
         turn = self.turn(tenant, at)
-        turn.asked_at = at
+        turn.asked_at = self.asked_at = at
         for line in self.beside:
             line.turn(tenant, at).asked_at = at
         return turn

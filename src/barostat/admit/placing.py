@@ -87,6 +87,12 @@ def give_up_claim(line: Line) -> None:
     line.claim_tokens = 0.0
 
 
+def give_up_claims(replica: ReplicaLedger) -> None:
+    """The replica takes nothing new: what is blocked lays claim to another."""
+    for line in tuple(replica.claims):
+        give_up_claim(line)
+
+
 def came_free(replica: ReplicaLedger, tokens: float) -> None:
     """So many tokens came free there: half of them are the claims', one after the other, until each has what its blocked one needs."""
     left = _CLAIMED_RATIO * tokens

@@ -101,8 +101,9 @@ def _refused(one: Reservation, rules: Rules, at: float, expected_s: float | None
 
 
 def held_up(one: Reservation, ledger: Ledger) -> bool:
-    """None that it may go to is in rotation while others are."""
-    return not _has_an_engine(one.turn.line) and any(replica.open for replica in ledger.replicas.values())
+    """None that it may go to is in rotation while others are that serve the same."""
+    line = one.turn.line
+    return not _has_an_engine(line) and any(replica.open and replica.learned is line.learned for replica in ledger.replicas.values())
 
 
 def _has_an_engine(line: Line) -> bool:
@@ -148,18 +149,18 @@ def expired(ledger: Ledger, rules: Rules, at: float) -> list[Refused]:
         if not _has_an_engine(one.turn.line):
             found.append(_without_an_engine(one, ledger))
             continue
-        _forget(one, ledger)
+        forget(one, ledger)
         retry_s = _promise_s(one.turn.line, rules, at, wait_s(one))
         found.append(Refused(503, "deadline-passed", "no room came free in the time that it may wait", retry_s, number))
     return found
 
 
 def _without_an_engine(one: Reservation, ledger: Ledger) -> Refused:
-    _forget(one, ledger)
+    forget(one, ledger)
     return Refused(503, "no-replica", "no engine came back into rotation while it waited", _RETRY_AT_A_GUESS_S, one.number)
 
 
-def _forget(one: Reservation, ledger: Ledger) -> None:
+def forget(one: Reservation, ledger: Ledger) -> None:
     """It waits no more, and nothing is left to return."""
     leave(one, ledger)
     del ledger.reservations[one.number]

@@ -122,7 +122,7 @@ class Desk:
             not_on=self._not_on(exchange, shape),
         )
         exchange.asked_at = request.at
-        if self.pools:
+        if self._has_a_pool(shape):
             decision, _ = gate.decide(request, self.ledger, self.rules, now)
         else:
             decision = self._unaccounted(request)
@@ -260,6 +260,10 @@ class Desk:
         """The replicas that say what they serve, and not its model, while another does."""
         return self._elsewhere.get(shape.model, ())
 
+    def _has_a_pool(self, shape: Shape) -> bool:
+        """An engine that serves it has told the size of its pool."""
+        return bool(self.pools.keys() - set(self.not_serving(shape)) if self._elsewhere else self.pools)
+
     def _not_on(self, exchange: Asking, shape: Shape) -> tuple[str, ...]:
         """The replicas that it may not go to: those that have failed for it, and those that do not serve its model."""
         return (*exchange.not_on, *self.not_serving(shape)) if self._elsewhere else exchange.not_on
@@ -279,9 +283,11 @@ class Desk:
         self._elsewhere = elsewhere(served)
         self._longest.clear()
         gate.alike(self.ledger, alike(served))
-        for number, exchange in self.waiting.items():
+        now = self.clock()
+        for number, exchange in tuple(self.waiting.items()):
             if exchange.shape is not None:
-                gate.kept_off(self.ledger, number, self._not_on(exchange, exchange.shape))
+                never = gate.kept_off(self.ledger, self.rules, number, self._not_on(exchange, exchange.shape), now)
+                self._follow(() if never is None else (never,))
         names = frozenset[str]().union(*(one.served.names for one in self.replicas.values()))
         self._names = names if len(names) > 1 else frozenset()
 

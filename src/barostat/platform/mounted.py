@@ -17,7 +17,7 @@ from barostat.platform.pods import command_words, container_named
 _BEFORE = ("sh", "bash", "dash", "ash", "env", "tini", "dumb-init", "exec")
 """Programs that run the file behind them and their options."""
 _TEXT_FOLLOWS = re.compile(r"-\w*c\w*")
-_NAME_FOLLOWS = re.compile(r"[-+]\w*[oO]")
+_NAME_FOLLOWS = re.compile(r"[-+]\w*[oO]\w*")
 """Options of a shell in one word: `-euc`, and `-euo`, behind which stands the name of one more: `pipefail`."""
 
 

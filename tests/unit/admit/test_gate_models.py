@@ -36,6 +36,11 @@ def full(tried: Gate, not_on: Where, waiting: int = 0, tenant: str = "") -> list
     return running
 
 
+def keep_off(tried: Gate, number: int, not_on: Where) -> None:
+    """It may go to all engines but these, and fits on some."""
+    assert gate.kept_off(tried.ledger, tried.rules, number, not_on, tried.at) is None
+
+
 def stays(tried: Gate, for_s: float, not_on: Where, answers: int = 50) -> None:
     """So many answers of that model have ended, each after so long."""
     for _ in range(answers):
@@ -201,13 +206,43 @@ def test_what_waits_does_not_go_to_an_engine_that_turns_out_to_serve_another_mod
     tried = two_models()
     running = full(tried, A)
     waiting = tried.queue(not_on=A)
-    gate.kept_off(tried.ledger, waiting.reservation, ("r1", "r2"))
+    keep_off(tried, waiting.reservation, ("r1", "r2"))
     gate.joined(tried.ledger, "r2", Pool(1000, 16, 1024, 8192), tried.at)
     assert tried.due() == []
     tried.end(running[0], 100)
     assert [(one.reservation, one.replica) for one in tried.due() if isinstance(one, Admitted)] == [(waiting.reservation, "r0")]
-    gate.kept_off(tried.ledger, waiting.reservation, ())  # it waits no more: nothing changes
-    gate.kept_off(tried.ledger, 999, ())
+    keep_off(tried, waiting.reservation, ())  # it waits no more: nothing changes
+    keep_off(tried, 999, ())
+
+
+def test_what_turns_out_to_fit_on_none_of_its_engines_is_told_so() -> None:
+    tried = Gate(kv_tokens=4000)
+    gate.joined(tried.ledger, "r1", Pool(1000, 16, 1024, 8192), tried.at)
+    running = tried.admit(3000, not_on=A)
+    waiting = tried.queue(3000, not_on=A)
+    never = gate.kept_off(tried.ledger, tried.rules, waiting.reservation, B, tried.at)
+    assert never is not None
+    assert (never.status, never.reason, never.reservation) == (413, "never-fits", waiting.reservation)
+    assert list(tried.ledger.reservations) == [running.reservation]
+
+
+def test_what_is_blocked_lays_claim_to_another_engine_when_its_own_leaves_or_takes_nothing_new() -> None:
+    for leaves in (True, False):
+        tried = Gate(kv_tokens=1000, replicas=2)
+        for _ in range(8):
+            tried.admit()
+        tried.queue(500)
+        assert tried.due() == []
+        (line,) = tried.ledger.lines
+        assert line.claimed is not None
+        name = line.claimed.name
+        if leaves:
+            gate.gone(tried.ledger, name, tried.at)
+        else:
+            gate.draining(tried.ledger, name, True)
+        assert tried.due() == []
+        assert line.claimed is not None
+        assert line.claimed.name != name
 
 
 def test_what_is_known_of_a_models_engines_is_kept_when_engines_of_another_come_and_go() -> None:
@@ -375,10 +410,17 @@ def test_lines_that_nobody_asks_for_are_forgotten() -> None:
         assert tried.end(one.reservation, 10)
     assert len(tried.ledger.lines) <= 64
     assert all(len(tenant.turns) == len(tried.ledger.lines) for tenant in tried.ledger.tenants.values())
-    for _ in range(2):
-        gate.gone(tried.ledger, "r8", tried.at)
-        gate.joined(tried.ledger, "r8", Pool(100_000, 16, 1024, 8192), tried.at)
+    tried.at += 30.0
+    used = tried.admit(not_on=("r1",))
+    tried.at += 40.0
+    gate.gone(tried.ledger, "r8", tried.at)
+    assert [line.not_on for line in tried.ledger.lines] == [frozenset(), frozenset({"r1"})]
+    tried.at += 40.0
+    gate.joined(tried.ledger, "r8", Pool(100_000, 16, 1024, 8192), tried.at)
     assert len(tried.ledger.lines) == 1
+    assert len(tried.ledger.reservations[used.reservation].turns) == 1
+    assert tried.end(used.reservation, 10)
+    assert [turn.running for turn in tried.ledger.lines[0].turns] == [0]
 
 
 class LinesMachine(LedgerMachine):
@@ -388,8 +430,11 @@ class LinesMachine(LedgerMachine):
 
     @rule(number=numbers, avoided=st.sampled_from(((), ("r0",), ("r1",), ("r1", "r2"))))
     def is_kept_off(self, number: int, avoided: Where) -> None:
-        gate.kept_off(self.ledger, number, avoided)
-        if number in self.waiting:
+        never = gate.kept_off(self.ledger, self.limits, number, avoided, self.at)
+        if never is not None:
+            assert never.reservation == number
+            del self.waiting[number]
+        elif number in self.waiting:
             self.waiting[number] = (*self.waiting[number][:3], avoided)
 
     @rule(served=st.lists(st.sampled_from(("", "a", "b")), min_size=3, max_size=3))
@@ -412,6 +457,9 @@ class LinesMachine(LedgerMachine):
             assert line.names == ledger.replicas.keys() - line.not_on
             assert line.blocked is None or (line.blocked.waits and line.blocked.turn.line is line)
             assert line.claimed is None or line in line.claimed.claims
+            assert line.claimed is None or (line.claimed.open and line.claimed is ledger.replicas.get(line.claimed.name))
+        for one in ledger.reservations.values():
+            assert all(turn.line in ledger.lines for turn in one.turns)
         for name, replica in ledger.replicas.items():
             assert replica.lines == [line for line in ledger.lines if name in line.names]
             assert all(line.claimed is replica for line in replica.claims)
@@ -426,6 +474,6 @@ def test_one_that_was_moved_waits_in_one_line_only() -> None:
     running = full(tried, A)
     first, second = tried.queue(not_on=A), tried.queue(not_on=A)
     full(tried, B)
-    gate.kept_off(tried.ledger, first.reservation, B)
+    keep_off(tried, first.reservation, B)
     tried.end(running[0], 100)
     assert [one.reservation for one in tried.due()] == [second.reservation]

@@ -180,3 +180,28 @@ def test_over_real_sockets_a_model_is_answered_while_anothers_queue_stands_still
             assert all(one.startswith(b"HTTP/1.1 200 ") for one in await asyncio.gather(*stuck))
 
     asyncio.run(run())
+
+
+def test_a_model_whose_only_engine_is_away_for_a_moment_waits_for_it_as_behind_a_gateway_of_its_own() -> None:
+    world = World(replicas=2, pool_tokens=1000)
+    serves(world, "a", "b")
+    world.desk.stands(world.replicas[1], "unreachable")
+    (client,) = ask(world, "b", 1)
+    world.passes(1)
+    assert (client.heard, len(world.desk.waiting)) == (b"", 1)
+    world.desk.stands(world.replicas[1], "up")
+    world.passes(1)
+    world.engines[0].says(USED)
+    assert client.heard == USED
+
+
+def test_a_model_whose_engine_tells_no_pool_is_passed_on_outside_the_account() -> None:
+    world = World(replicas=2, pool_tokens=None)
+    serves(world, "a", "encoder")
+    world.desk.has_pool(world.replicas[0], Pool(1000, 16, 64, 32_768))
+    (client,) = ask(world, "encoder", 1)
+    world.passes(1)
+    assert [one.protocol.replica.name for one in world.engines] == ["engine-1:8000"]
+    world.engines[0].says(USED)
+    assert client.heard == USED
+    assert world.gateway.metrics.counters[("unaccounted_total", ())] == 1

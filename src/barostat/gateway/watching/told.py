@@ -38,7 +38,8 @@ def misfits(desk: Desk) -> Iterator[str]:
     said = {replica.name: replica.served.names for replica in desk.replicas.values() if replica.served.names}
     if said and not frozenset.intersection(*said.values()):
         each = "; ".join(f"{name}: {', '.join(sorted(names))}" for name, names in said.items())
-        yield f"the engines serve different models ({each}): the limits are the same for all; a gateway for each model tells them apart"
+        of_its_own = "a gateway for each model gives each limits of its own"
+        yield f"the engines serve different models ({each}): the limits are the same for all; {of_its_own}"
 
 
 class Told:

@@ -16,6 +16,7 @@ from barostat.judge.experiments.side_by_side import Compared, title_of
 # Worth that differs from nothing by less is noise of single runs.
 _SLIGHT = 0.05
 _TOLD = ("output_tokens_per_s", "ttft_mean_s", "itl_mean_s")
+_TOLD_IF_WORSE = ("itl_p99_s", "preempted_per_s")
 
 
 def by_pace(one: Compared) -> list[Expected]:
@@ -44,8 +45,8 @@ def between_words(today: Compared, then: Compared) -> str:
     """How far each figure may change, in one clause."""
     pairs = list(zip(by_pace(today), by_pace(then), strict=True))
     parts = []
-    for name in _TOLD:
+    for name in (*_TOLD, *_TOLD_IF_WORSE):
         ratios = [getattr(after, name) / before - 1 for one, after in pairs if (before := getattr(one, name)) and getattr(after, name)]
-        if ratios:
+        if ratios and (name in _TOLD or max(ratios) > _SLIGHT):
             parts.append(f"{title_of(name, promised=False)} {min(ratios):+.0%} to {max(ratios):+.0%}")
     return ", ".join(parts)

@@ -142,13 +142,14 @@ def pace_of_log(log: LogDigest | None, index: str, settings: Settings, engine: E
         return None
     pace = replace(pace, front_s=0.0 if engine is None else front_s(engine))
     samples = tuple(replace(sample, steps=1.0) for sample in step_samples(steps, pool_tokens, size))
-    full = _is_steady([sample.prefill_tokens for sample in samples])
-    if not full and not _is_steady([max(sample.decodes, 0.1) for sample in samples]):
+    prompts_steady = _is_steady([sample.prefill_tokens for sample in samples])
+    if not prompts_steady and not _is_steady([max(sample.decodes, 0.1) for sample in samples]):
         return FittedStepTimes(pace, (), samples, f"a step's time is calibrated on {pace.source}")
     usual, *ends = (replace(fit_towards(samples, shares, pace.source), front_s=pace.front_s) for shares in usual_divisions(samples))
     found = FittedStepTimes(
-        usual if full else pace, tuple(ends), samples,
-        f"a step's time is calibrated on {pace.source}, at one load only: forecasts for another are wide",
+        usual if prompts_steady else pace, tuple(ends), samples,
+        f"a step's time is calibrated on {pace.source}, at one {'number of prompt tokens' if prompts_steady else 'load'} only: "
+        "forecasts for another are wide",
     )  # fmt: skip
     return replace(found, note=found.note + told_of_division(found))
 

@@ -28,8 +28,9 @@ from barostat.engines.vllm.command_line.words import (
 
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
 _NUMBER_AND_REDIRECTION = re.compile(r"(?<![^\s])\d+$")
-_FILLED_IN = re.compile(r"(?P<a>[\"']?)\$\([A-Za-z_][\w.-]*\)(?P=a)|(?P<b>\"?)\$(?:\w+|\{\w+(?::?-[\w.]*)?\})(?P=b)")
-"""All that a value is in a shell text, where the kubelet or the shell fills it in: `$(SEQS)`, `$SEQS`, `"${SEQS:-64}"`."""
+_FILLED_IN = re.compile(r"(?P<a>[\"']?)\$\([A-Za-z_][\w.-]*\)(?P=a)|(?P<b>\"?)\$(?:\w+|\{\w+(?::?-[\w.]*)?\})(?P=b)|'[^']*\$[^']*'")
+"""All that a value is in a shell text, where the kubelet or the shell fills it in, or is kept from that: `$(SEQS)`, `"${SEQS:-64}"`,
+`'a$b'`."""
 _FOR_THE_SHELL = re.compile(r"\$(?!\([A-Za-z_][\w.-]*\))")
 _ONE = re.compile(r"\$\{?#?\w+(?::?-[^\s{}]*)?\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\(\(.*\)\)|\$\{\w+[#%]+\S*\}")
 _ALL_OF_THEM = re.compile(r"\$\{?[@*]|\[[@*]\]")

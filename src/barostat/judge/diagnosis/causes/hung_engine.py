@@ -8,9 +8,9 @@ Evidence: requests are running and not one token was counted for a long time, an
 there (a request of one token, /health, the gateway, the log, a card at work); requests wait for a minute before an engine that runs none
 and makes no step; the core process is stopped; a request of one token is not answered; a collective or an RPC to a worker timed out.
 
-Not evidence: no tokens with no requests (idle); a count of running requests that stands still for less than a minute, by itself: it is
-of the last step, also where all clients gave up after it, who are counted nowhere; a long prefill (steps still move); a paused or
-sleeping engine. While tokens flow: a one-token request that waits behind the queue, or a time-out of the life before. Requests that wait
+Not evidence: no tokens with no requests (idle); a count of running requests that stands still, by itself, for less than a minute or at
+one: it is of the last step, also where all clients gave up after it, who are counted nowhere; a long prefill (steps still move); a paused
+or sleeping engine. While tokens flow: a one-token request that waits behind the queue, or a time-out of the life before. Requests that wait
 for an adapter, a grammar or a transfer, or behind a saturated host.
 
 Mitigation: take the replica out of rotation and restart it, controlled; keep the log and the processes' stacks. For collectives look at
@@ -56,13 +56,17 @@ def _queue_stands(case: Case) -> bool:
 
 
 def _work_is_there(case: Case) -> bool:
-    """True if more than the engine's count of running requests says that there is work, or it has stood for a minute: nobody comes anew."""
+    """True if more than the engine's count of running requests says that there is work, or it has stood for a minute at several.
+
+    A count of one may be of a client who gave up, after whom nobody came; that several give up between two steps is rarer than a hang.
+    """
     card, stalled = case.window.fresh("gpu_utilization_ratio"), case.window.fresh("tokens_stalled_s")
     spins_s = (card.held_for_s(lambda ratio: ratio >= AT_WORK_RATIO) or 0.0) if card is not None else 0.0
     if case.present(*WORK_IS_THERE):
         return True
     asked = case.window.fresh("probe_token_ok")
-    stands = stalled is not None and stalled.last >= STANDS_S and (asked is None or asked.last < 1)
+    counted = [count.last for count in (case.window.fresh("running_requests"), queue(case.window)) if count is not None]
+    stands = stalled is not None and stalled.last >= STANDS_S and sum(counted) > 1 and (asked is None or asked.last < 1)
     return stands or (stalled is not None and min(spins_s, stalled.last) >= SURE_S)
 
 

@@ -39,7 +39,7 @@ def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
     promises = [f"{found.signal} {_WANTS[found.want].format(found.bound)}" for found in essential]
     proof = f"{'; '.join(promises)}, for {plan.expectation.sustained_s:.0f} s under the load of now"
     if unknown:
-        proof += f"; not by {' and '.join(unknown)}, which was not measured"
+        proof += f"; by {' and '.join(unknown)} only if that is measured after the change: it was not before"
     undo = "the same steps backwards, until home's template is written"
     if plan.strategy == "stuck-rollout":
         proof = f"all {plan.replicas} replicas of the version before stand Ready in rotation"
