@@ -23,6 +23,7 @@ def pod(command: list[str], args: list[str] | None = None) -> Any:
         ["bash", "/scripts/start.sh"],
         ["/bin/sh", "-eu", "/scripts/start.sh"],
         ["bash", "-euxo", "pipefail", "/scripts/start.sh"],
+        ["bash", "-oe", "pipefail", "/scripts/start.sh"],
         ["bash", "-eu", "-o", "pipefail", "/scripts/start.sh"],
         ["bash", "+o", "history", "--norc", "/scripts/start.sh"],
         ["tini", "--", "/scripts/start.sh"],

@@ -7,6 +7,7 @@ another. Then no figure of it is worth its place before what is sure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from barostat.core.diagnosis import Expected
@@ -15,7 +16,8 @@ from barostat.judge.experiments.side_by_side import Compared, title_of
 
 # Worth that differs from nothing by less is noise of single runs.
 _SLIGHT = 0.05
-_TOLD = ("output_tokens_per_s", "ttft_mean_s", "itl_mean_s")
+_MORE_IS_BETTER = "output_tokens_per_s"
+_TOLD = (_MORE_IS_BETTER, "ttft_mean_s", "itl_mean_s")
 _TOLD_IF_WORSE = ("itl_p99_s", "preempted_per_s")
 
 
@@ -42,11 +44,16 @@ def is_open(today: Compared, then: Compared, *, restarts: bool) -> bool:
 
 
 def between_words(today: Compared, then: Compared) -> str:
-    """How far each figure may change, in one clause."""
+    """How far each figure may change, in one clause; the rarer ones where they alone may get worse."""
     pairs = list(zip(by_pace(today), by_pace(then), strict=True))
-    parts = []
-    for name in (*_TOLD, *_TOLD_IF_WORSE):
-        ratios = [getattr(after, name) / before - 1 for one, after in pairs if (before := getattr(one, name)) and getattr(after, name)]
-        if ratios and (name in _TOLD or max(ratios) > _SLIGHT):
-            parts.append(f"{title_of(name, promised=False)} {min(ratios):+.0%} to {max(ratios):+.0%}")
-    return ", ".join(parts)
+    found = {name: ratios for name in (*_TOLD, *_TOLD_IF_WORSE) if (ratios := _ratios(pairs, name))}
+    harms = any(
+        -min(ratios) > _SLIGHT if name == _MORE_IS_BETTER else max(ratios) > _SLIGHT for name, ratios in found.items() if name in _TOLD
+    )
+    told = {name: ratios for name, ratios in found.items() if name in _TOLD or (not harms and max(ratios) > _SLIGHT)}
+    return ", ".join(f"{title_of(name, promised=False)} {min(ratios):+.0%} to {max(ratios):+.0%}" for name, ratios in told.items())
+
+
+def _ratios(pairs: Sequence[tuple[Expected, Expected]], name: str) -> list[float]:
+    """By how much each pace changes that figure, where it is known."""
+    return [getattr(after, name) / before - 1 for one, after in pairs if (before := getattr(one, name)) and getattr(after, name)]

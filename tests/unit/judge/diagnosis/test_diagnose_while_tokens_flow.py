@@ -62,6 +62,8 @@ def test_a_count_that_stands_for_a_minute_is_one_unless_a_request_is_answered() 
     report = judged({**STALLED, "tokens_stalled_s": 600.0})
     assert (report.diagnosis.cause, report.diagnosis.severity) == ("hung-engine", "critical")
     assert judged({**STALLED, "tokens_stalled_s": 600.0, "probe_token_ok": 1.0}).diagnosis.cause == "unknown"
+    alone = judged({**STALLED, "tokens_stalled_s": 600.0, "running_requests": 1.0})  # its client may have given up, and nobody came since
+    assert (alone.diagnosis.cause, alone.diagnosis.severity) == ("unknown", "warning")
 
 
 @pytest.mark.parametrize(

@@ -359,6 +359,13 @@ def test_a_reference_is_kept_as_it_is_written_so_that_it_can_be_put_back(
         assert isinstance(set_flag(given, "--max-num-seqs", 64, config_maps=maps), NotChanged)
 
 
+def test_what_a_shell_is_kept_from_filling_in_is_put_back_so() -> None:
+    given = template(args=["sh", "-c", "vllm serve m --chat-template '$abc'"])
+    found = done(set_flag(given, "--chat-template", "other"))
+    assert found.change.former == "'$abc'"
+    assert done(set_flag(found.template, "--chat-template", found.change.former)).template == given
+
+
 def test_what_a_shell_fills_in_is_written_where_a_shell_reads_it() -> None:
     assert isinstance(set_flag(template(args=["m", "--max-num-seqs", "64"]), "--max-num-seqs", "$SEQS"), NotChanged)
 
