@@ -9,6 +9,11 @@ from barostat.admit.ledger import Ledger
 from barostat.admit.replica_news import Pool
 from barostat.admit.rules import Rules, TenantRule
 
+Where = tuple[str, ...]
+A: Where = ("r1",)
+B: Where = ("r0",)
+"""Where requests of the one and of the other model may not go."""
+
 
 class Gate:
     """`replicas` pools of `kv_tokens`. Mutable."""
@@ -71,3 +76,10 @@ def tenants(**shares: float) -> Rules:
     """Rules with tenants of these shares."""
     named = {name: TenantRule(name, share) for name, share in shares.items()}
     return Rules(queue_deadline_s=1000.0, tenants=named, tenants_closed=True)
+
+
+def two_models(rules: Rules | None = None, kv_tokens: int = 1000) -> Gate:
+    """An engine of each."""
+    tried = Gate(rules, kv_tokens, replicas=2)
+    gate.alike(tried.ledger, {"r0": "a", "r1": "b"})
+    return tried

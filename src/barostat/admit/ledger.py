@@ -29,14 +29,13 @@ class Ledger:
     """
 
     __slots__ = (
-        "_line_of", "_noted_at", "deadlines", "forecast_error", "itl_s", "last_number", "learned", "lengths", "lines", "margin",
+        "_line_of", "_noted_at", "deadlines", "forecast_error", "itl_s", "last_number", "learned", "lines",
         "preempted_ratio", "queued", "replica_of", "replicas", "reservations", "tenants",
     )  # fmt: skip
 
     def __init__(self, replica_of: Callable[[str, Pool], ReplicaLedger] = ReplicaLedger) -> None:
         self.replica_of = replica_of
         self.learned = Learned()
-        self.lengths, self.margin = self.learned.lengths, self.learned.margin
         self.replicas: dict[str, ReplicaLedger] = {}
         self.lines = [Line(frozenset(), self.learned)]
         self._line_of: dict[tuple[str, ...], Line] = {(): self.lines[0]}
@@ -59,16 +58,6 @@ class Ledger:
         elif found.rule is not rule:
             found.adopt(rule)
         return found
-
-    @property
-    def waiting_tenants(self) -> dict[str, TenantLedger]:
-        """Those of whose requests some wait, in any line."""
-        return {name: tenant for name, tenant in self.tenants.items() if tenant.waiting}
-
-    @property
-    def blocked(self) -> Reservation | None:
-        """One that lays claim to an engine, None where none does."""
-        return next((line.blocked for line in self.lines if line.blocked is not None), None)
 
     def line(self, not_on: tuple[str, ...], at: float) -> Line:
         """The line of those that may go to all engines but these."""

@@ -115,7 +115,7 @@ def admit(one: Reservation, replica: ReplicaLedger, at: float) -> None:
         turn = line.turn(tenant, at)
         one.turns.append(turn)
         turn.runs(charge)
-        turn.counter += charge / tenant.rule.share
+        turn.served(charge)
         if turn.counter > line.served_counter:
             line.served_counter = turn.counter
     if one.request.prefix_key:

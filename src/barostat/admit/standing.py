@@ -58,6 +58,6 @@ def standing(ledger: Ledger, at: float) -> Standing:
     tenants = tuple(
         TenantStanding(one.name, one.running, one.running_tokens, one.waiting, one.queued_tokens) for one in ledger.tenants.values()
     )
-    margins = {one.learned.margin for one in ledger.replicas.values()} or {ledger.margin}
+    margins = {one.learned.margin for one in ledger.replicas.values()} or {ledger.learned.margin}
     highest, preempted = max(margin.z for margin in margins), sum(margin.preempted for margin in margins)
     return Standing(tuple(replicas), tenants, ledger.queued, highest, preempted, ledger.forecast_error, ledger.lines[0].residence_s)

@@ -87,11 +87,6 @@ class TenantLedger:
             self._bucket = min(self._bucket - tokens, self.rule.tokens_per_minute * _BURST_MINUTES)
 
     @property
-    def counter(self) -> float:
-        """Tokens over share, where all engines serve the same."""
-        return next((turn.counter for turn in self.turns.values()), 0.0)
-
-    @property
     def at_its_limit(self) -> bool:
         """True if as many run as may."""
         return self.rule.max_concurrency is not None and self.running >= self.rule.max_concurrency

@@ -27,16 +27,16 @@ def test_a_replica_that_drains_or_failed_gets_nothing() -> None:
 
 def test_preemptions_raise_the_margin_and_answers_lower_it() -> None:
     tried = Gate()
-    before = tried.ledger.margin.z
+    before = tried.ledger.learned.margin.z
     gate.observed(tried.ledger, "r0", Observation(0.5, 1, 0, 7), 0.0)
-    assert tried.ledger.margin.z == before  # what was before the first look is not ours
+    assert tried.ledger.learned.margin.z == before  # what was before the first look is not ours
     gate.observed(tried.ledger, "r0", Observation(0.5, 1, 0, 8), 1.0)
-    raised = tried.ledger.margin.z
+    raised = tried.ledger.learned.margin.z
     assert raised > before
     tried.end(tried.admit().reservation, 10)
-    assert tried.ledger.margin.z < raised
+    assert tried.ledger.learned.margin.z < raised
     gate.observed(tried.ledger, "r0", Observation(0.5, 1, 0, 0), 2.0)  # the engine began anew
-    assert tried.ledger.margin.z < raised
+    assert tried.ledger.learned.margin.z < raised
 
 
 def test_answers_that_are_not_streamed_do_not_pass_for_shared_prompts() -> None:

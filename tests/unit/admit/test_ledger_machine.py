@@ -172,8 +172,8 @@ class LedgerMachine(RuleBasedStateMachine):
         for name, tenant in ledger.tenants.items():
             assert tenant.running == sum(one == name for _, one, _ in self.admitted.values())
             assert tenant.waiting == sum(one == name for _, one, _, _ in self.waiting.values())
-            assert (name in ledger.waiting_tenants) == (tenant.waiting > 0)
-        assert ledger.blocked is None or ledger.blocked.number in self.waiting
+            assert any(name in line.waiting for line in ledger.lines) == (tenant.waiting > 0)
+        assert all(line.blocked is None or line.blocked.number in self.waiting for line in ledger.lines)
 
     def teardown(self) -> None:
         """Everything that is returned leaves nothing behind."""

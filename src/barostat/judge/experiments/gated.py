@@ -117,7 +117,7 @@ class GatedRun:
         self.ledger = Ledger(REPLICAS[gate])
         for row in traffic.seen:
             limit = traffic.limit_of(row)
-            of = self.ledger.lengths.of(traffic.tenants.get(row.request_id, ""), "", "", row.input_tokens, limit)
+            of = self.ledger.learned.lengths.of(traffic.tenants.get(row.request_id, ""), "", "", row.input_tokens, limit)
             of.learn(row.output_tokens, limit is None or row.output_tokens < limit)
         settings = fleet.settings
         pool = Pool(
@@ -260,7 +260,7 @@ class GatedRun:
                 self.outcome.held_ratios.append(used)
                 observed(self.ledger, name, Observation(used, running, waiting, preemptions, pace.token_s()), at)
         if scraped:
-            self.outcome.margins.append(self.ledger.margin.z)
+            self.outcome.margins.append(self.ledger.learned.margin.z)
 
 
 class HeardPace:
