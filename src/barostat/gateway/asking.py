@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 
 from barostat.admit.decision import Admitted, Decision, Refused
 from barostat.gateway.messages.request_head import RequestHead
 from barostat.gateway.messages.routes import Route, Shape
 
 
-class Asking:
+class Asking(ABC):
     """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share."""
 
     # What most of them never change is here once.
@@ -34,23 +35,23 @@ class Asking:
         self.began_at = time.perf_counter()
 
     @property
+    @abstractmethod
     def produced(self) -> int:
         """Tokens of its answer so far, of all its sequences."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def passed_bytes(self) -> int:
         """Of its answer, to the client."""
-        raise NotImplementedError
 
+    @abstractmethod
     def follow_if_here(self, decision: Admitted | Refused) -> None:
         """Its wait is over; if nobody is there by now, what it was given goes back."""
-        raise NotImplementedError
 
+    @abstractmethod
     def counted(self, decision: Decision) -> None:
         """Its input has been counted, and with that it was decided on again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def uncountable(self) -> None:
         """Its input is near the limit, cannot be counted now, and the policy is not to let it pass then."""
-        raise NotImplementedError
