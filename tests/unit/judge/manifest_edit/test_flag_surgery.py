@@ -359,8 +359,9 @@ def test_a_reference_is_kept_as_it_is_written_so_that_it_can_be_put_back(
         assert isinstance(set_flag(given, "--max-num-seqs", 64, config_maps=maps), NotChanged)
 
 
-def test_what_a_shell_is_kept_from_filling_in_is_put_back_so() -> None:
-    given = template(args=["sh", "-c", "vllm serve m --chat-template '$abc'"])
+@pytest.mark.parametrize("args", [["sh", "-c", "vllm serve m --chat-template '$abc'"], ["m", "--chat-template", "'$abc'"]])
+def test_what_a_shell_is_kept_from_filling_in_is_put_back_so(args: list[str]) -> None:
+    given = template(args=args)
     found = done(set_flag(given, "--chat-template", "other"))
     assert found.change.former == "'$abc'"
     assert done(set_flag(found.template, "--chat-template", found.change.former)).template == given

@@ -28,9 +28,10 @@ from barostat.engines.vllm.command_line.words import (
 
 _BEFORE = re.compile(r"(?:[ \t]|\\\r?\n)+$")
 _NUMBER_AND_REDIRECTION = re.compile(r"(?<![^\s])\d+$")
-_FILLED_IN = re.compile(r"(?P<a>[\"']?)\$\([A-Za-z_][\w.-]*\)(?P=a)|(?P<b>\"?)\$(?:\w+|\{\w+(?::?-[\w.]*)?\})(?P=b)|'[^']*\$[^']*'")
-"""All that a value is in a shell text, where the kubelet or the shell fills it in, or is kept from that: `$(SEQS)`, `"${SEQS:-64}"`,
-`'a$b'`."""
+_FILLED_IN = re.compile(r"(?P<a>[\"']?)\$\([A-Za-z_][\w.-]*\)(?P=a)|(?P<b>\"?)\$(?:\w+|\{\w+(?::?-[\w.]*)?\})(?P=b)")
+"""All that a value is in a shell text, where the kubelet or the shell fills it in: `$(SEQS)`, `$SEQS`, `"${SEQS:-64}"`."""
+_KEPT_FROM_IT = re.compile(r"'[^']*\$[^']*'")
+"""And where a shell is kept from that: `'a$b'`."""
 _FOR_THE_SHELL = re.compile(r"\$(?!\([A-Za-z_][\w.-]*\))")
 _ONE = re.compile(r"\$\{?#?\w+(?::?-[^\s{}]*)?\}?|\$\([A-Z_][A-Z0-9_]*\)|\$\(\(.*\)\)|\$\{\w+[#%]+\S*\}")
 _ALL_OF_THEM = re.compile(r"\$\{?[@*]|\[[@*]\]")
@@ -219,7 +220,7 @@ def as_written(setting: Setting) -> str | None:
     """The value of the setting; where it is a reference, that, as it stands: `$(SEQS)`, `"${SEQS:-64}"`."""
     last = setting.words[-1].raw
     raw = last.partition("=")[2] if setting.joined else last
-    if _FILLED_IN.fullmatch(raw):
+    if _FILLED_IN.fullmatch(raw) or _KEPT_FROM_IT.fullmatch(raw):
         return raw
     refers = setting.text is None and any(word.missing for word in setting.words)
     return setting.spelled.removeprefix(setting.words[0].text.partition("=")[0])[1:] if refers else setting.text
@@ -227,14 +228,14 @@ def as_written(setting: Setting) -> str | None:
 
 def can_be_written(value: str) -> bool:
     """False for what a shell makes of more than one variable: it would be quoted here, and stay what it is."""
-    return _FILLED_IN.fullmatch(value) is not None or _FOR_THE_SHELL.search(value) is None
+    return bool(_FILLED_IN.fullmatch(value) or _KEPT_FROM_IT.fullmatch(value)) or _FOR_THE_SHELL.search(value) is None
 
 
 def _written(value: ConfigScalar, word: Word) -> str:
     """The value as text, quoted where a shell reads it. Errors: InputError for a variable of a shell where none reads it."""
     text = str(value).lower() if isinstance(value, bool) else f"{value:.10g}" if isinstance(value, float) else str(value)
     if word.shell:
-        return text if _FILLED_IN.fullmatch(text) else shlex.quote(text)
+        return text if _FILLED_IN.fullmatch(text) or _KEPT_FROM_IT.fullmatch(text) else shlex.quote(text)
     if _FILLED_IN.fullmatch(text) and _FOR_THE_SHELL.search(text):
         raise InputError("no shell is there to fill it in", text)
     return text
