@@ -25,7 +25,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.gateway_peers import configurations
-from bench.gateway_peers.measure import LOAD_CORE, PROXY_CORE, Served, built, chat, client, wrk
+from bench.gateway_peers.measure import LOAD_CORE, PROXY_CORE, Load, Served, built, chat, client, wrk
 from bench.gateway_peers.proxies import COMPILED
 from dev import setup_envoy, setup_gateway_peers
 from dev.envoy import bootstrap, processing_mode
@@ -67,8 +67,8 @@ def main() -> int:
     arguments.add_argument("--seconds", type=float, default=3.0)
     asked = arguments.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is stopped
-    if not (setup_gateway_peers.is_installed() and setup_envoy.is_installed()):
-        print("bench/gateway_ext_proc.py: Envoy and wrk are not set up here: run `make gateway-peers`", file=sys.stderr)
+    if not (setup_gateway_peers.is_installed() and setup_envoy.is_installed() and COMPILED.exists()):
+        print("bench/gateway_ext_proc.py: not everything is set up here: run `make compiled gateway-peers`", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
         folder = Path(made)
@@ -117,22 +117,20 @@ def main() -> int:
 def measured(served: dict[str, Served], folder: Path, seconds: float) -> Row:
     """One round. `decisions/s`: what the processor's core would be full with, by its time for one; `through/s`: what went through Envoy."""
     small, large = chat(1000, max_tokens=128), chat(400_000, max_tokens=128)
-    before, began = served["processor"].cpu_s(), served["with"].cpu_s()
-    most = wrk(served["with"], folder, small, 64, seconds)
-    processor_us = 1e6 * (served["processor"].cpu_s() - before) / max(1.0, most.per_s * seconds)
-    envoy_us = 1e6 * (served["with"].cpu_s() - began) / max(1.0, most.per_s * seconds)
-    before = served["processor"].cpu_s()
-    shown = wrk(served["shown"], folder, small, 64, seconds)
-    shown_us = 1e6 * (served["processor"].cpu_s() - before) / max(1.0, shown.per_s * seconds)
-    before = served["bare"].cpu_s()
-    bare = wrk(served["with bare"], folder, small, 64, seconds)
-    bare_us = 1e6 * (served["bare"].cpu_s() - before) / max(1.0, bare.per_s * seconds)
+
+    def through(envoy: str, processor: str, body: str, connections: int) -> tuple[Load, float]:
+        """As much as goes through that Envoy, and the processor's microseconds for one of it."""
+        before = served[processor].cpu_s()
+        load = wrk(served[envoy], folder, body, connections, seconds)
+        return load, 1e6 * (served[processor].cpu_s() - before) / max(1.0, load.per_s * seconds)
+
+    most, processor_us = through("with", "processor", small, 64)
+    _, shown_us = through("shown", "processor", small, 64)
+    _, bare_us = through("with bare", "bare", small, 64)
     alone = wrk(served["without"], folder, small, 64, seconds)
     paced, _ = client(served["with"], folder, "paced", small, PACED_PER_S, seconds)
     paced_alone, _ = client(served["without"], folder, "paced", small, PACED_PER_S, seconds)
-    before = served["processor"].cpu_s()
-    heavy = wrk(served["with"], folder, large, 4, seconds)
-    heavy_ms = 1e3 * (served["processor"].cpu_s() - before) / max(1.0, heavy.per_s * seconds)
+    heavy, heavy_us = through("with", "processor", large, 4)
     return {
         "decisions/s": 1e6 / processor_us if processor_us else float("nan"),
         "through/s": most.per_s,
@@ -140,11 +138,11 @@ def measured(served: dict[str, Served], folder: Path, seconds: float) -> Row:
         "ours us": processor_us,
         "shown us": shown_us,
         "bare us": bare_us,
-        "Envoy's us": envoy_us,
+        "Envoy's us": most.cpu_us,
         "Envoy alone us": alone.cpu_us,
         "p50 added": paced.p50_ms - paced_alone.p50_ms,
         "p99 added": paced.p99_ms - paced_alone.p99_ms,
-        "400k ms": heavy_ms,
+        "400k ms": heavy_us / 1e3,
         "400k/s": heavy.per_s,
         "failed": float(most.failed + alone.failed + paced.failed + heavy.failed),
     }

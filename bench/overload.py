@@ -215,8 +215,9 @@ def stepped(bench: Bench, engine: Engine, best: Best, fits_per_s: float) -> None
     tokens = max(fmean(one.tokens_per_s for one in runs) for runs in beside)
     print(f"{'the best static, mean':32} {good:6.2f} {tokens:7.0f}")
     for load, runs in found.items():
-        of_good, of_tokens = fmean(one.good_per_s(bench.slo) for one in runs) / good, fmean(one.tokens_per_s for one in runs) / tokens
-        print(f"{f'step x{load} behind it, mean':32} {of_good * good:6.2f} {of_tokens * tokens:7.0f} {of_good:6.0%} {of_tokens:6.0%}")
+        ours_good, ours_tokens = fmean(one.good_per_s(bench.slo) for one in runs), fmean(one.tokens_per_s for one in runs)
+        of_good, of_tokens = ours_good / good, ours_tokens / tokens
+        print(f"{f'step x{load} behind it, mean':32} {ours_good:6.2f} {ours_tokens:7.0f} {of_good:6.0%} {of_tokens:6.0%}")
         bench.promise(of_good >= GOODPUT, f"step x{load}: {of_good:.0%} of the best static goodput")
         bench.promise(of_tokens >= THROUGHPUT, f"step x{load}: {of_tokens:.0%} of the best throughput")
 
