@@ -21,7 +21,7 @@ SETUP = """
 import sys
 from mypyc.build import mypycify
 from setuptools import setup
-flags = ["--ignore-missing-imports", "--no-warn-unused-ignores", "--config-file=", "--cache-dir=cache"]
+flags = ["--ignore-missing-imports", "--follow-imports=silent", "--no-warn-unused-ignores", "--config-file=", "--cache-dir=cache"]
 setup(name="compiled", packages=[], ext_modules=mypycify([*flags, *sys.argv[1:]], opt_level="3", debug_level="0", group_name="barostat"),
       script_args=["build_ext", "--inplace"])
 """
