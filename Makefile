@@ -71,13 +71,16 @@ test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Red
 	$(MAKE) $(if $(filter true,$(CI)),lint coverage others,check EXAMPLES=50)
 	$(BIN)/pytest -n 2 $(AGAIN) -m sweep $(PURE_TESTS) $(OTHER_TESTS)
 	$(if $(filter true,$(CI)),$(MAKE) fuzz-short on-compiled)
-	$(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity
+	@rm -f $(TOLD)
+	TOLD_IN=$(TOLD) $(MAKE) $(if $(filter true,$(CI)),-j 2 -O) beside-real on-cluster parity || (cat $(TOLD); exit 2)
 	$(MAKE) alone
 
 # Sockets, processes and real components on a machine that others use too: what fails is tried up to twice more, and told as RERUN with what
 # it said before. Not what is pure (`coverage`), and nothing in `check`.
-AGAIN := -rsR --reruns 2
+AGAIN := -rfEsR --reruns 2
 BESIDE := $(AGAIN) --durations=25
+# Of three long outputs, one after the other: what failed is told again at the end.
+TOLD := $(CURDIR)/$(VENV)/failed.txt
 
 fuzz-short: $(STAMP) # the same inputs every time: what is new is for the nightly run to find
 	$(BIN)/python -m tests.fuzz.fuzz --jobs 2 --inputs 1000 --busy

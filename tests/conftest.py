@@ -53,6 +53,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What failed is also written to the file that `TOLD_IN` names: the end of a long run tells it once more."""
+    if told := os.environ.get("TOLD_IN"):
+        with Path(told).open("a") as file:
+            reports = (one for kind in ("failed", "error") for one in terminalreporter.getreports(kind))
+            file.writelines(f"{one.nodeid} ({one.when})\n{one.longreprtext}\n\n" for one in reports)
+
+
 @cache
 def _folder(path: Path) -> str:
     """The folder of tests/ that the file is in; "" for one that is elsewhere."""
