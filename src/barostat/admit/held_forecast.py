@@ -29,6 +29,7 @@ _CLEAR = 0.85  # of the budget: what fits into so much by the last look needs no
 _COUNT = len(HORIZONS)
 NEVER = -1e9
 _SHARED_MORE, _SHARED_LESS = 0.3, 0.5  # of what one look says: that prompts share is believed more slowly than that they do not
+_MUCH_MORE, _FAR_OFF = 0.6, 0.67  # and sooner where it says by much that they share more: what is learned anew, and no noise
 _UNSURE = 0.25  # of the prompts: with more answers that are only reckoned, a look says nothing of what prompts share
 _SETTLED_S = 2.0  # after which a prompt is taken to be computed, though nothing was heard of its answer, which may not be streamed
 _PACE_WEIGHT = 0.02
@@ -257,8 +258,8 @@ class ReplicaLedger:
         if self.pool.shares_prefixes and not seen.waiting and not others and prompts > 0 and unheard <= _UNSURE * prompts:
             held, both = used - produced, prompts + unsettled
             said = min(1.0, max(_SHARED_LEAST, held / both, min(held / prompts, self.shared_ratio)))
-            weight = (_SHARED_MORE if said < self.shared_ratio else _SHARED_LESS) * prompts / both
-            self.shared_ratio += weight * (said - self.shared_ratio)
+            weight = _SHARED_LESS if said > self.shared_ratio else _MUCH_MORE if said < _FAR_OFF * self.shared_ratio else _SHARED_MORE
+            self.shared_ratio += weight * prompts / both * (said - self.shared_ratio)
         if before is None or seen.preemptions < before:
             return 0  # the first look, or the engine began anew
         return seen.preemptions - before
