@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from barostat.admit.held_forecast import ReplicaLedger
 from barostat.admit.learned import Learned
@@ -159,6 +159,18 @@ class Ledger:
         if changed:
             self._renew()
 
+    def learned_of(self, names: Collection[str]) -> Learned | None:
+        """What is learned of those of these engines that are here; where they do not serve the same, of those of which it was not told what
+        they serve. None where none of them is here."""
+        found = {replica.learned for name, replica in self.replicas.items() if name in names}
+        if len(found) > 1:
+            return self.learned
+        return found.pop() if found else None
+
+    def every_learned(self) -> set[Learned]:
+        """What is learned of all engines."""
+        return {replica.learned for replica in self.replicas.values()} or {self.learned}
+
     def ended(self, one: Reservation, length: int, ended: str, at: float) -> None:
         """A request has ended: how long it stayed, and how far it was from what was expected, are remembered."""
         running = len(self.reservations) - self.queued
@@ -176,7 +188,7 @@ class Ledger:
 
     def _note_live(self) -> None:
         """How far what runs has come is known to what is learned of its lengths."""
-        every = {replica.learned for replica in self.replicas.values()} or {self.learned}
+        every = self.every_learned()
         ages: dict[LengthClass, list[tuple[LengthClass, int]]] = {learned.lengths.root: [] for learned in every}
         for one in self.reservations.values():
             if not one.waits and (of_model := ages.get(one.lengths.root)) is not None:
