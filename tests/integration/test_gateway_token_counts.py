@@ -190,12 +190,12 @@ def test_the_count_is_the_engines_and_the_bound_is_never_below_it(
     below = [f"{route}: {truth} tokens, bound {bound}\n    {asked}"[:900]
              for (route, _, truth, _, bound, _), (_, asked) in zip(found, made, strict=True) if bound < truth]  # fmt: skip
     assert not below, f"{len(below)} of {len(made)}\n" + "\n".join(below[:6])
-    counts, errors = TokenCounts(), list[float]()
+    counts, errors, exceeded = TokenCounts(), list[float](), 0
     for _, _, truth, _, _, shape in found:
-        if counts.samples.get(shape.route, 0) >= 20:
+        if counts.sizes.samples.get(shape.route, 0) >= 20:
             errors.append(abs(counts.estimate(shape) - truth) / truth)
-        counts.learn(shape, truth)
-    assert counts.exceeded == 0
+        exceeded += counts.learn(shape, truth)
+    assert exceeded == 0
     record_property("estimate_error_mean", fmean(errors))
     times = fmean(bound / truth for _, _, truth, _, bound, _ in found)
     print(f"{len(made)} requests; the estimate is off by {fmean(errors):.0%} on average, the bound {times:.1f} times the truth")

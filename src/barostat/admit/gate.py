@@ -134,8 +134,9 @@ def returned(
         turn.runs_no_more(one.charge)
         turn.line.looked_at = NEVER
     if tenant.rule.max_concurrency is not None:
-        for turn in tenant.turns.values():
-            turn.line.looked_at = NEVER
+        for line in ledger.queues:
+            if line in tenant.turns:
+                line.looked_at = NEVER
     if one.replica is not None:
         one.replica.take_back(one)
         came_free(one.replica, one.held)

@@ -1,9 +1,11 @@
-"""What is learned of engines that serve the same: how long answers get, the margin that keeps preemptions rare, and what went where."""
+"""What is learned of engines that serve the same: how long answers get, how many tokens inputs are, the margin that keeps
+preemptions rare, and what went where."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
+from barostat.admit.input_sizes import InputSizes
 from barostat.admit.lengths import Lengths
 from barostat.admit.margin import Margin
 
@@ -14,10 +16,11 @@ class Learned:
     """Of the engines of one model and its adapters: they have the same traffic. Mutable. `said`: what they serve, as it was told.
     `affinity`: where prompts that begin alike went."""
 
-    __slots__ = ("affinity", "lengths", "margin", "said")
+    __slots__ = ("affinity", "inputs", "lengths", "margin", "said")
 
     def __init__(self) -> None:
         self.lengths = Lengths()
+        self.inputs = InputSizes()
         self.margin = Margin()
         self.affinity: OrderedDict[int, str] = OrderedDict()
         self.said = ""

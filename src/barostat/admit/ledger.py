@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from barostat.admit.held_forecast import ReplicaLedger
 from barostat.admit.learned import Learned
+from barostat.admit.lengths import LengthClass
 from barostat.admit.lines import Line, weight
 from barostat.admit.replica_news import Pool
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules, TenantRule
 from barostat.admit.tenants import TenantLedger
 
-_LINES = 64
+_LINES, _LINES_EACH = 64, 4
+"""As many lines are kept, or so many for each engine: a model of each, some adapters, and requests that come back."""
 _SPELLINGS = 1024
 _IDLE_S = 60.0
 _NOTED_EACH_S, _NOTED_EACH_ONE_S = 0.2, 2e-4
@@ -23,14 +25,15 @@ _OTHER = TenantRule("", 1.0)
 class Ledger:
     """The state of one gateway. Mutable; it belongs to one caller.
 
-    `lines`: who waits for which engines; the first is that of all of them. `queued`: requests that wait, in any line.
+    `lines`: who waits for which engines; the first is that of all of them. `queued`: requests that wait, in any line;
+    `queues`: the lines in which they do.
     `learned`: of engines of which it was not told what they serve. `forecast_error`: mean distance of an answer from its expected length,
     over that.
     """
 
     __slots__ = (
-        "_line_of", "_noted_at", "deadlines", "forecast_error", "itl_s", "last_number", "learned", "lines",
-        "preempted_ratio", "queued", "replica_of", "replicas", "reservations", "tenants",
+        "_line_of", "_noted_at", "deadlines", "forecast_error", "itl_s", "last_number", "learned", "lines", "preempted_ratio", "queued",
+        "queues", "replica_of", "replicas", "reservations", "tenants",
     )  # fmt: skip
 
     def __init__(self, replica_of: Callable[[str, Pool], ReplicaLedger] = ReplicaLedger) -> None:
@@ -44,6 +47,7 @@ class Ledger:
         self.deadlines: list[tuple[float, int]] = []
         self.last_number = 0
         self.queued = 0
+        self.queues: dict[Line, None] = {}
         self.preempted_ratio = 0.01
         self.itl_s: float | None = None
         self._noted_at = -1e9
@@ -69,15 +73,14 @@ class Ledger:
         found = next((line for line in self.lines if line.not_on == kept_off), None)
         if found is None:
             self._forget_idle(at)
-            if len(self.lines) >= _LINES:
+            if len(self.lines) >= max(_LINES, _LINES_EACH * len(self.replicas)):
                 idle = [line for line in self.lines[1:] if not line.queued]
                 oldest = min(idle, key=lambda line: line.asked_at, default=None)
                 self._keep(lambda line: line is not oldest)
             found = Line(kept_off, self.learned)
             found.has(self.replicas.values(), self.learned)
             found.begin_as(self._like(found))
-            self.lines.append(found)
-            self._arrange()
+            self._add(found)
         if len(self._line_of) >= _SPELLINGS:
             self._line_of = {(): self.lines[0]}
         self._line_of[not_on] = found
@@ -92,6 +95,14 @@ class Ledger:
         ]
         return max(known, key=lambda line: (len(line.names & new.names), -len(line.names)), default=None)
 
+    def _add(self, new: Line) -> None:
+        new.beside = [line for line in self.lines if not line.names.isdisjoint(new.names)]
+        for line in new.beside:
+            line.beside.append(new)
+        for replica in new.replicas:
+            replica.lines.append(new)
+        self.lines.append(new)
+
     def _keep(self, kept: Callable[[Line], bool]) -> None:
         lost = [line for line in self.lines if not kept(line)]
         if not lost:
@@ -99,6 +110,10 @@ class Ledger:
         for line in lost:
             for turn in line.turns:
                 del turn.tenant.turns[line]
+            for other in line.beside:
+                other.beside.remove(line)
+            for replica in line.replicas:
+                replica.lines.remove(line)
         for one in self.reservations.values():
             one.turns = [turn for turn in one.turns if kept(turn.line)]
         self.lines = [line for line in self.lines if kept(line)]
@@ -144,6 +159,18 @@ class Ledger:
         if changed:
             self._renew()
 
+    def learned_of(self, names: Collection[str]) -> Learned | None:
+        """What is learned of those of these engines that are here; where they do not serve the same, of those of which it was not told what
+        they serve. None where none of them is here."""
+        found = {replica.learned for name, replica in self.replicas.items() if name in names}
+        if len(found) > 1:
+            return self.learned
+        return found.pop() if found else None
+
+    def every_learned(self) -> set[Learned]:
+        """What is learned of all engines."""
+        return {replica.learned for replica in self.replicas.values()} or {self.learned}
+
     def ended(self, one: Reservation, length: int, ended: str, at: float) -> None:
         """A request has ended: how long it stayed, and how far it was from what was expected, are remembered."""
         running = len(self.reservations) - self.queued
@@ -161,9 +188,10 @@ class Ledger:
 
     def _note_live(self) -> None:
         """How far what runs has come is known to what is learned of its lengths."""
-        every = {replica.learned for replica in self.replicas.values()} or {self.learned}
+        every = self.every_learned()
+        ages: dict[LengthClass, list[tuple[LengthClass, int]]] = {learned.lengths.root: [] for learned in every}
+        for one in self.reservations.values():
+            if not one.waits and (of_model := ages.get(one.lengths.root)) is not None:
+                of_model.append((one.lengths, one.produced))
         for learned in every:
-            lengths = learned.lengths
-            lengths.note_live(
-                (one.lengths, one.produced) for one in self.reservations.values() if not one.waits and one.lengths.root is lengths.root
-            )
+            learned.lengths.note_live(ages[learned.lengths.root])

@@ -18,7 +18,7 @@ from barostat.admit.lines import Line
 from barostat.admit.placing import admit, claim, give_up_claim, place
 from barostat.admit.reservation import Reservation
 from barostat.admit.rules import Rules
-from barostat.admit.tenants import Turn
+from barostat.admit.tenants import TenantLedger, Turn
 
 _TRIED_BEHIND = 4
 _CREDIT_REQUESTS = 4
@@ -70,6 +70,7 @@ def line_up(one: Reservation, ledger: Ledger) -> None:
     turn.put(one)
     line.queued += 1
     line.looked_at = NEVER
+    ledger.queues[line] = None
     ledger.queued += 1
     heappush(ledger.deadlines, (one.deadline_at, one.number))
 
@@ -131,6 +132,8 @@ def leave(one: Reservation, ledger: Ledger) -> None:
     ledger.queued -= 1
     if not turn.waiting:
         line.waiting.pop(turn.tenant.name, None)
+    if not line.queued:
+        del ledger.queues[line]
     if line.blocked is one:
         give_up_claim(line)
     if not ledger.queued:
@@ -182,19 +185,35 @@ def next_admitted(ledger: Ledger, rules: Rules, at: float) -> list[Admitted | Re
     Of several lines, those on whose engines nothing has changed just now are left alone.
     """
     found: list[Admitted | Refused] = []
-    waiting = [line for line in ledger.lines if line.queued]
+    waiting = list(ledger.queues)
     if len(waiting) > 1:
         waiting = [line for line in waiting if not 0.0 <= at - line.looked_at < LOOK_AGAIN_S]
-    while waiting:
-        line = waiting[0] if len(waiting) == 1 else min(waiting, key=_came_at)
+    came = {line: _came_at(line) for line in waiting}
+    while came:
+        line = min(came, key=came.__getitem__) if len(came) > 1 else next(iter(came))
         made = _next_of(line, ledger, rules, at)
         if made is not None:
             found.append(made)
         else:
             line.looked_at = at
         if made is None or not line.queued:
-            waiting.remove(line)
+            del came[line]
+        elif len(came) > 1:
+            came[line] = _came_at(line)
+        if len(came) > 1 and isinstance(made, Admitted):
+            _came_anew(came, line, ledger.reservations[made.reservation].tenant)
     return found
+
+
+def _came_anew(came: dict[Line, tuple[float, int]], line: Line, tenant: TenantLedger) -> None:
+    """One of that tenant's was admitted out of that line: whose turn it is in others may be another's by that."""
+    for other in line.beside:
+        if other in came:
+            came[other] = _came_at(other)
+    if tenant.at_its_limit:
+        for other in came:
+            if other in tenant.turns:
+                came[other] = _came_at(other)
 
 
 def _came_at(line: Line) -> tuple[float, int]:

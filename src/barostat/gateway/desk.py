@@ -14,6 +14,7 @@ from barostat.admit import gate
 from barostat.admit.asked import AskedRequest, CountedAs
 from barostat.admit.decision import Admitted, Decision, Queued, Refused
 from barostat.admit.gate import Ended
+from barostat.admit.input_sizes import InputSizes
 from barostat.admit.ledger import Ledger
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.request_limits import output_in_force, refused_at_sight, room_for_the_cap
@@ -34,6 +35,29 @@ _POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "open")
 """What happens while a limit's state cannot be had and the file does not say: a model that answers is worth more than a full account."""
 _HEARD_AT_ONCE = 256
 """Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more often."""
+
+
+class EnginesOfModel:
+    """What is known of the engines that serve one model, reckoned once for all that ask for it: of all but those that are `elsewhere`.
+
+    `has_a_pool`: one of them has told its pool. `counts`: of their inputs.
+    `taken`: tokens of one sequence that each takes, of those that say it. `longest`: tokens of the longest input that could be allowed, the
+    limit or what they take; `capped`: the same without an output limit, with room for the one that is written.
+    """
+
+    __slots__ = ("capped", "counts", "elsewhere", "has_a_pool", "longest", "taken")
+
+    def __init__(self, elsewhere: tuple[str, ...], pools: Mapping[str, Pool], rules: Rules, counts: TokenCounts) -> None:
+        self.elsewhere = elsewhere
+        self.counts = counts
+        away = frozenset(elsewhere)
+        here = [pool for name, pool in pools.items() if name not in away]
+        self.has_a_pool = bool(here)
+        self.taken = taken = [pool.longest_tokens for pool in here if pool.longest_tokens is not None]
+        longest = max(taken) - 1 if len(taken) == len(here) and taken else None
+        self.longest = min((one for one in (rules.max_input_tokens, longest) if one is not None), default=None)
+        room = room_for_the_cap(rules, min((*taken, rules.max_model_len or taken[0]))) if taken else None
+        self.capped = min((one for one in (self.longest, room) if one is not None), default=None)
 
 
 class Desk:
@@ -58,7 +82,7 @@ class Desk:
         self.shadow = shadow
         self.replicas = {replica.name: replica for replica in replicas}
         self.ledger = Ledger()
-        self.counts = TokenCounts()
+        self.bound_exceeded = 0
         self.counter: ExactCount | None = None
         self.waiting: dict[int, Asking] = {}
         self.running: dict[int, Asking] = {}
@@ -66,7 +90,8 @@ class Desk:
         self.pools: dict[str, Pool] = {}
         self._elsewhere: Mapping[str, tuple[str, ...]] = {}
         self._names: frozenset[str] = frozenset()
-        self._longest: dict[tuple[str, ...], tuple[int | None, int | None]] = {}
+        self._of_models: dict[str | None, EnginesOfModel] = {}
+        self._untold: dict[str, InputSizes] = {}
         self.told: Callable[[Replica, Standing], None] | None = None
         self.adopt(limits)
 
@@ -75,7 +100,7 @@ class Desk:
         self.limits = limits
         self.rules: Rules = rules_of(limits)
         gate.adopted(self.ledger, self.rules, self.clock())
-        self._longest.clear()
+        self._of_models.clear()
         self._policies = {**_POLICIES, **{name.rpartition(".")[2]: policy for name, policy in limits.spec.edge.failure_policy.items()}}
 
     def opens(self, limit: str) -> bool:
@@ -87,22 +112,23 @@ class Desk:
     def ask(self, exchange: Asking, shape: Shape, exact_tokens: int | None = None) -> Decision:
         """What becomes of the request now; what it will hold is known exactly, or as well as it is without a count."""
         now = self.clock()
+        engines = self.engines_of(shape)
         counted: CountedAs = "exact"
         if exact_tokens is not None:
             tokens = exact_tokens
         else:
-            bound = shape.bound = self.counts.bound(shape)
-            tokens = shape.estimate = min(bound, self.counts.estimate(shape))
-            longest, capped = self._longest_of(shape)
-            limit = capped if shape.output_limit is None and shape.route in GENERATING else longest
-            each = self.counts.each(shape, bound)
+            counts = engines.counts
+            bound = shape.bound = counts.bound(shape)
+            tokens = shape.estimate = min(bound, counts.estimate(shape))
+            limit = engines.capped if shape.output_limit is None and shape.route in GENERATING else engines.longest
+            each = counts.each(shape, bound)
             if limit is not None and each > limit and is_plain(exchange.body):
                 shape.plain = True
-                bound = shape.bound = self.counts.bound(shape)
-                each = self.counts.each(shape, bound)
+                bound = shape.bound = counts.bound(shape)
+                each = counts.each(shape, bound)
             if limit is not None and each > limit:
                 # Its length is not known to be allowed. Well below by the estimate is enough only at half the limit, and of one prompt.
-                if shape.prompts > 1 or 2 * self.counts.careful_estimate(shape, exchange.body) > limit:
+                if shape.prompts > 1 or 2 * counts.careful_estimate(shape, exchange.body) > limit:
                     counted, tokens = "bound", max(bound, each * shape.prompts)
                 else:
                     counted = "estimate"
@@ -122,7 +148,7 @@ class Desk:
             not_on=self._not_on(exchange, shape),
         )
         exchange.asked_at = request.at
-        if self._has_a_pool(shape):
+        if engines.has_a_pool:
             decision, _ = gate.decide(request, self.ledger, self.rules, now)
         else:
             decision = self._unaccounted(request)
@@ -142,32 +168,21 @@ class Desk:
 
     def longest_taken(self, shape: Shape) -> int | None:
         """Tokens of an input to which every engine that serves it cuts one that is to be cut; None where they do not say."""
-        taken = self._lengths_taken(self.not_serving(shape))
+        taken = self.engines_of(shape).taken
         if not taken:
             return None
         return min(taken) - (max(1, shape.least_output_tokens) if shape.route in GENERATING else 0)
 
     def longest_input(self, shape: Shape) -> int | None:
         """Tokens of the longest input that could be allowed: the limit, or what the engines that serve it take."""
-        return self._longest_of(shape)[0]
+        return self.engines_of(shape).longest
 
-    def _longest_of(self, shape: Shape) -> tuple[int | None, int | None]:
-        """That, and the same without an output limit, with room for the one that is written."""
-        elsewhere = self.not_serving(shape)
-        known = self._longest.get(elsewhere)
-        if known is not None:
-            return known
-        taken = self._lengths_taken(elsewhere)
-        here = len(self.pools.keys() - set(elsewhere))
-        longest = max(taken) - 1 if len(taken) == here and taken else None
-        input_tokens = min((one for one in (self.rules.max_input_tokens, longest) if one is not None), default=None)
-        room = room_for_the_cap(self.rules, min((*taken, self.rules.max_model_len or taken[0]))) if taken else None
-        found = self._longest[elsewhere] = input_tokens, min((one for one in (input_tokens, room) if one is not None), default=None)
-        return found
-
-    def _lengths_taken(self, elsewhere: Sequence[str]) -> list[int]:
-        """Tokens of one sequence that each engine but these takes, of those that say it."""
-        return [pool.longest_tokens for name, pool in self.pools.items() if name not in elsewhere and pool.longest_tokens is not None]
+    def counted(self, shape: Shape, input_tokens: int, served_by: str = "") -> None:
+        """An engine has told how many tokens this input was."""
+        replica = self.ledger.replicas.get(served_by)
+        counts = self.engines_of(shape).counts if replica is None else TokenCounts(replica.learned.inputs)
+        if counts.learn(shape, input_tokens):
+            self.bound_exceeded += 1
 
     def _in_shadow(self, request: AskedRequest, reason: str, reservation: int) -> Decision:
         """What would have been refused or held back passes, outside the account."""
@@ -260,13 +275,27 @@ class Desk:
         """The replicas that say what they serve, and not its model, while another does."""
         return self._elsewhere.get(shape.model, ())
 
-    def _has_a_pool(self, shape: Shape) -> bool:
-        """An engine that serves it has told the size of its pool."""
-        return bool(self.pools.keys() - set(self.not_serving(shape)) if self._elsewhere else self.pools)
+    def engines_of(self, shape: Shape) -> EnginesOfModel:
+        """What is known of the engines that serve its model."""
+        elsewhere = self.not_serving(shape)
+        model = shape.model if elsewhere else None
+        found = self._of_models.get(model)
+        if found is None:
+            counts = TokenCounts(self._sizes_of(model, elsewhere))
+            found = self._of_models[model] = EnginesOfModel(elsewhere, self.pools, self.rules, counts)
+        return found
+
+    def _sizes_of(self, model: str | None, elsewhere: Sequence[str]) -> InputSizes:
+        """What is learned of the engines that serve it; of those of one model that have not told a pool, while another is served."""
+        learned = self.ledger.learned_of(self.pools.keys() - set(elsewhere))
+        if learned is not None:
+            return learned.inputs
+        return self.ledger.learned.inputs if model is None else self._untold.setdefault(model, InputSizes())
 
     def _not_on(self, exchange: Asking, shape: Shape) -> tuple[str, ...]:
         """The replicas that it may not go to: those that have failed for it, and those that do not serve its model."""
-        return (*exchange.not_on, *self.not_serving(shape)) if self._elsewhere else exchange.not_on
+        elsewhere = self.not_serving(shape)
+        return (*exchange.not_on, *elsewhere) if exchange.not_on else elsewhere
 
     def has_others(self, tried: Sequence[str], shape: Shape | None) -> bool:
         """It may go to a replica that is not among those tried."""
@@ -281,8 +310,9 @@ class Desk:
     def _look_at_served(self) -> None:
         served = [(one.name, one.served) for one in self.replicas.values()]
         self._elsewhere = elsewhere(served)
-        self._longest.clear()
         gate.alike(self.ledger, alike(served))
+        self._of_models.clear()
+        self._untold = {model: sizes for model, sizes in self._untold.items() if model in self._elsewhere}
         now = self.clock()
         for number, exchange in tuple(self.waiting.items()):
             if exchange.shape is not None:

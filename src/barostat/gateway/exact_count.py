@@ -70,7 +70,7 @@ class ExactCount:
             return
         counts, all_counted = found
         if not shape.media and all_counted:  # before 0.17 a picture counts there as the one token that stands for it
-            self._desk.counts.learn(shape, sum(counts))
+            self._desk.counted(shape, sum(counts))
         longest, limit = max(counts, default=0), self._desk.longest_input(shape)
         too_long = limit is not None and longest > limit  # of one prompt: it is refused for that, however short the others are
         exchange.counted(self._desk.ask(exchange, shape, longest * len(counts) if too_long else sum(counts)))
@@ -82,7 +82,7 @@ class ExactCount:
         if questions is None or (questions.asked and replica is None):
             return None
         counts, all_counted = [*questions.known], True
-        limit, told = self._desk.longest_input(shape), self._desk.counts
+        limit, told = self._desk.longest_input(shape), self._desk.engines_of(shape).counts
         for one in questions.asked:
             assert replica is not None
             text = one.document.get("prompt")
@@ -101,7 +101,9 @@ class ExactCount:
         limit = self._desk.longest_input(shape) or 0
         allowed = shape.prompts == 1 and shape.bound <= limit  # only where its cap has room is not known
         if allowed or self._desk.shadow or self._desk.opens("maxInputTokens"):
-            exchange.counted(self._desk.ask(exchange, shape, min(self._desk.counts.estimate(shape), limit * shape.prompts)))
+            exchange.counted(
+                self._desk.ask(exchange, shape, min(self._desk.engines_of(shape).counts.estimate(shape), limit * shape.prompts))
+            )
         else:
             exchange.uncountable()
 

@@ -23,10 +23,14 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
         "draining": float(gateway.draining),
         "shadow": float(desk.shadow),
         "loop_late_seconds": gateway.rounds.late_s,
-        "input_bound_exceeded": desk.counts.exceeded,
+        "input_bound_exceeded": desk.bound_exceeded,
         "length_forecast_error_ratio": ledger.forecast_error,
         "access_log_dropped": 0 if gateway.log is None else gateway.log.dropped,
     }
+    per_byte: dict[str, float] = {}
+    for learned in ledger.every_learned():
+        for route, ratio in learned.inputs.per_byte.items():
+            per_byte[route] = max(ratio, per_byte.get(route, 0.0))
     labelled: Labelled = {
         "replica_up": {"replica": {name: float(replica.standing == "up") for name, replica in desk.replicas.items()}},
         "replica_active_requests": {"replica": {name: replica.active for name, replica in desk.replicas.items()}},
@@ -38,7 +42,7 @@ def gauges(gateway: Gateway) -> tuple[Mapping[str, float], Labelled]:
         "replica_pace_limit_sequences": {
             "replica": {name: one.pace.most for name, one in ledger.replicas.items() if one.pace.most is not None}
         },
-        "tokens_per_body_byte": {"route": {str(route): ratio for route, ratio in desk.counts.per_byte.items()}},
+        "tokens_per_body_byte": {"route": per_byte},
     }
     tenants = {name: tenant for name, tenant in ledger.tenants.items() if name in desk.rules.tenants}
     if tenants:

@@ -46,7 +46,7 @@ MEANINGS = {
     "replica_foreign_tokens": "Tokens that others hold there.",
     "replica_shared_ratio": "What prompts hold there of what they would hold without shared prefixes.",
     "replica_pace_limit_sequences": "Sequences that may run there, lest tokens come later than promised; absent where nothing holds them.",
-    "tokens_per_body_byte": "What usage has taught of the tokens in a body, by route.",
+    "tokens_per_body_byte": "What usage has taught of the tokens in a body, by route; of several models, of that with the most.",
     "tenant_running_requests": "Requests of a listed tenant that are admitted now.",
     "tenant_waiting_requests": "Requests of a listed tenant that wait now.",
 }

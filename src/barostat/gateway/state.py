@@ -104,7 +104,7 @@ class Gateway:
                 metrics.prompt_tokens.observe(usage.input_tokens)
                 if usage.input_tokens > 0:
                     metrics.estimate_error_ratio.observe(abs(shape.estimate - usage.input_tokens) / usage.input_tokens)
-                    self.desk.counts.learn(shape, usage.input_tokens)
+                    self.desk.counted(shape, usage.input_tokens, exchange.served_by)
             if usage.output_tokens is not None:
                 metrics.output_tokens.observe(usage.output_tokens)
         if self.log is not None:

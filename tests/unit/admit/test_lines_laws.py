@@ -167,12 +167,14 @@ class LinesMachine(LedgerMachine):
     def lines_add_up(self) -> None:
         ledger = self.ledger
         assert sum(line.queued for line in ledger.lines) == ledger.queued
+        assert set(ledger.queues) == {line for line in ledger.lines if line.queued}
         for line in ledger.lines:
             assert line.queued == sum(turn.waiting for turn in line.turns)
             assert line.queued == sum(one.waits and one.turn.line is line for one in ledger.reservations.values())
             assert line.running == sum(turn.running for turn in line.turns)
             assert set(line.waiting) == {turn.tenant.name for turn in line.turns if turn.waiting}
             assert line.names == ledger.replicas.keys() - line.not_on
+            assert line.beside == [other for other in ledger.lines if other is not line and not other.names.isdisjoint(line.names)]
             assert line.blocked is None or (line.blocked.waits and line.blocked.turn.line is line)
             assert line.claimed is None or line in line.claimed.claims
             assert line.claimed is None or (line.claimed.open and line.claimed is ledger.replicas.get(line.claimed.name))

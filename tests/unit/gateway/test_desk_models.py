@@ -8,12 +8,14 @@ import json
 from collections.abc import AsyncIterator
 from typing import cast
 
+import pytest
 from tests.support.gateway_wire import HEAD, Side, World, chat, ok, post
 
 from barostat.admit.replica_news import Pool
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.client import ClientConnection
 from barostat.gateway.desk import Desk
+from barostat.gateway.messages.routes import Shape, shape_of
 from barostat.gateway.messages.served import Served, alike
 from barostat.gateway.metrics import Metrics
 from barostat.gateway.replica import Replica, upstream_address
@@ -205,3 +207,94 @@ def test_a_model_whose_engine_tells_no_pool_is_passed_on_outside_the_account() -
     world.engines[0].says(USED)
     assert client.heard == USED
     assert world.gateway.metrics.counters[("unaccounted_total", ())] == 1
+
+
+def used(tokens: int) -> bytes:
+    """An answer to an input of so many."""
+    return ok(b'{"usage": {"prompt_tokens": %d, "completion_tokens": 5}}' % tokens)
+
+
+def estimated(world: World, model: str, words: int = 1000) -> int:
+    """What an input of so many words is taken to be, asked of that model."""
+    shape = shape_of("chat", json.dumps({"model": model, "messages": [{"role": "user", "content": "word " * words}]}).encode())
+    assert isinstance(shape, Shape)
+    return world.desk.engines_of(shape).counts.estimate(shape)
+
+
+def teach(world: World, model: str, tokens: int, answers: int = 60) -> None:
+    """So many inputs of a thousand words were so many tokens to that model."""
+    client = world.client()
+    for _ in range(answers):
+        client.sends(chat("word " * 1000, model=model, max_tokens=5))
+        engine = next(one for one in world.engines if one.protocol.exchange is not None)
+        engine.says(used(tokens))
+
+
+def test_how_many_tokens_a_body_is_is_learned_of_each_model() -> None:
+    world = World(replicas=2)
+    serves(world, "coarse", "fine")
+    teach(world, "coarse", 1000)
+    teach(world, "fine", 4000)
+    assert estimated(world, "coarse") == pytest.approx(1000, rel=0.05)
+    assert estimated(world, "fine") == pytest.approx(4000, rel=0.05)
+
+
+def test_a_template_that_adds_much_widens_no_other_models_bound() -> None:
+    world = World(replicas=2)
+    serves(world, "plain", "wordy")
+    shape = shape_of("chat", b'{"model": "plain", "messages": [{"role": "user", "content": "hi"}]}')
+    assert isinstance(shape, Shape)
+    before = world.desk.engines_of(shape).counts.bound(shape)
+    teach(world, "wordy", 30_000, answers=1)
+    assert world.desk.engines_of(shape).counts.bound(shape) == before
+    assert world.desk.bound_exceeded == 1
+
+
+def test_one_model_on_several_engines_is_learned_of_as_one_whatever_name_clients_call_it_by() -> None:
+    world = World(replicas=2)
+    serves(world, "m", "m")
+    teach(world, "m", 2000, answers=30)
+    teach(world, "whatever", 2000, answers=30)
+    sizes = world.desk.ledger.learned.inputs
+    assert sizes.samples == {"chat": 60}
+    assert all(replica.learned.inputs is sizes for replica in world.desk.ledger.replicas.values())
+
+
+def test_names_that_clients_make_up_are_not_kept() -> None:
+    world = World(replicas=3)
+    serves(world, "a", "b", "b")
+    held = {id(world.desk.engines_of(one)) for number in range(1000) for one in [shape_named(f"made-up-{number}")]}
+    assert len(held) == 1
+    assert len({id(world.desk.engines_of(shape_named(name)).counts.sizes) for name in ("a", "b", "made-up")}) == 2
+
+
+def shape_named(model: str) -> Shape:
+    """A request for it."""
+    shape = shape_of("chat", json.dumps({"model": model, "messages": []}).encode())
+    assert isinstance(shape, Shape)
+    return shape
+
+
+def test_what_was_learned_of_inputs_goes_with_the_models_last_engine() -> None:
+    world = World(replicas=2)
+    serves(world, "a", "b")
+    first = estimated(world, "b")
+    teach(world, "a", 1000)
+    teach(world, "b", 4000)
+    late = world.replicas[1]
+    world.desk.leaves(late)
+    late.standing = "up"
+    world.desk.joins(late)
+    world.desk.has_pool(late, Pool(100_000, 16, 64, 32_768))
+    assert estimated(world, "b") == first
+    assert estimated(world, "a") == pytest.approx(1000, rel=0.05)
+
+
+def test_inputs_of_a_model_that_tells_no_pool_are_learned_of_apart() -> None:
+    world = World(replicas=2, pool_tokens=None)
+    serves(world, "a", "encoder")
+    world.desk.has_pool(world.replicas[0], Pool(100_000, 16, 64, 32_768))
+    teach(world, "a", 1000)
+    teach(world, "encoder", 4000)
+    assert estimated(world, "a") == pytest.approx(1000, rel=0.05)
+    assert estimated(world, "encoder") == pytest.approx(4000, rel=0.05)

@@ -106,7 +106,7 @@ def test_one_long_prompt_among_many_short_ones_is_counted_and_refused() -> None:
         await settled(world)
         assert client.heard[:13] == b"HTTP/1.1 413 "
         assert b"200 tokens long" in client.heard
-        assert world.desk.counts.exceeded == world.desk.counts.added_tokens == 0  # what is learned is what was counted
+        assert world.desk.bound_exceeded == world.desk.ledger.learned.inputs.added_tokens == 0  # what is learned is what was counted
         client.leaves()
         world.at_rest()
 

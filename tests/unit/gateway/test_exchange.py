@@ -322,7 +322,7 @@ def test_100_continue_is_said_where_the_body_is_wanted() -> None:
 
 def test_usage_corrects_what_was_thought() -> None:
     world, _, _ = answered(chat(max_tokens=5), ANSWER)
-    assert world.desk.counts.samples == {"chat": 1}
+    assert world.desk.ledger.learned.inputs.samples == {"chat": 1}
     answered(chat(max_tokens=5, stream=True), STREAM)
     assert b"prompt_tokens_sum 7\n" in world.metrics.page({}, {})
 

@@ -9,30 +9,26 @@ at most three times as long (Unicode Annex 15), and only of what is not ASCII; N
 model that vLLM serves uses it. And images, audio and video, which are not text: a number each. A `usage` above the bound raises what is
 added once, or that number where there are such, and is counted.
 
-The estimate is the tokens per byte that `usage` told lately, by route, times the bytes, and what it told of a medium.
+The estimate is the tokens per byte that `usage` told lately, by route, times the bytes, and what it told of a medium. What is learned is of
+one tokenizer (`admit/input_sizes.py`).
 """
 
 from __future__ import annotations
 
+from barostat.admit.input_sizes import FIRST_TOKENS_PER_BYTE, InputSizes
 from barostat.gateway.messages.routes import Route, Shape
 
 PREAMBLE_TOKENS = 96
 TOOLS_PREAMBLE_TOKENS = 512
 MESSAGE_TOKENS = 4
-MEDIA_TOKENS = 2048
 TOOLS_INDENTED = 2
 NORMALISED = 3
-_FIRST_TOKENS_PER_BYTE = 0.25
 _SAMPLED_BYTES = 1024
 _LETTERS_OF_ONE = 4
 _WIDE_TOKENS = 0.5
 _LETTERS = bytes((*range(65, 91), *range(97, 123)))
 _WIDE = bytes(range(128, 256))
 _NOT_MARKS = _WIDE + b" \n"
-_WEIGHT = 0.02
-_FIRST_SAMPLES = 50
-_ALL_OF_FIRST = 500
-_THEN_EVERY = 8
 
 
 def tokens_per_byte_of(text: bytes) -> float:
@@ -50,27 +46,21 @@ def tokens_per_byte_of(text: bytes) -> float:
 
 
 class TokenCounts:
-    """The bound and the estimate, and what `usage` has taught about both."""
+    """The bound and the estimate, by what `usage` has taught about both: `sizes`, of the engines that an input is for."""
 
-    __slots__ = ("added_tokens", "exceeded", "media_tokens", "per_byte", "per_medium", "samples", "spread")
+    __slots__ = ("sizes",)
 
-    def __init__(self) -> None:
-        self.per_byte: dict[Route, float] = {}
-        self.spread: dict[Route, float] = {}
-        self.samples: dict[Route, int] = {}
-        self.added_tokens = 0
-        self.media_tokens = MEDIA_TOKENS
-        self.per_medium = float(MEDIA_TOKENS)
-        self.exceeded = 0
+    def __init__(self, sizes: InputSizes | None = None) -> None:
+        self.sizes = InputSizes() if sizes is None else sizes
 
     def bound(self, shape: Shape) -> int:
         """Never below the truth, for the tokenizers above. Tighter where the shape is known to be plain."""
         if shape.prompt_ids:
             return shape.prompt_ids + 2 * shape.prompts
         text = shape.text_bytes if shape.plain else NORMALISED * shape.text_bytes
-        tokens = text + PREAMBLE_TOKENS + MESSAGE_TOKENS * shape.messages + self.added_tokens
+        tokens = text + PREAMBLE_TOKENS + MESSAGE_TOKENS * shape.messages + self.sizes.added_tokens
         if shape.media:
-            tokens += self.media_tokens * shape.media
+            tokens += self.sizes.media_tokens * shape.media
         if shape.tools:
             tokens += (TOOLS_INDENTED - 1) * text + TOOLS_PREAMBLE_TOKENS
         return tokens
@@ -81,54 +71,39 @@ class TokenCounts:
             return bound
         if shape.prompt_ids:
             return shape.longest + 2
-        return (shape.longest if shape.plain else NORMALISED * shape.longest) + PREAMBLE_TOKENS + self.added_tokens
+        return (shape.longest if shape.plain else NORMALISED * shape.longest) + PREAMBLE_TOKENS + self.sizes.added_tokens
 
     def estimate(self, shape: Shape) -> int:
         """What it will be, as far as this traffic tells: the mean."""
         if shape.prompt_ids:
             return shape.prompt_ids
-        return self._reckoned(shape, self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE))
+        return self._reckoned(shape, self.sizes.of_a_byte(shape.route))
 
     def careful_estimate(self, shape: Shape, body: bytes) -> int:
         """The same for a limit: never less than text commonly is, nor than text of these characters. Short bodies are mostly JSON, and
         teach too few tokens for a byte; of digits or single letters each is a token."""
         if shape.prompt_ids:
             return shape.prompt_ids
-        learned = self.per_byte.get(shape.route, _FIRST_TOKENS_PER_BYTE)
-        return self._reckoned(shape, max(learned, _FIRST_TOKENS_PER_BYTE, tokens_per_byte_of(body)))
+        learned = self.sizes.of_a_byte(shape.route)
+        return self._reckoned(shape, max(learned, FIRST_TOKENS_PER_BYTE, tokens_per_byte_of(body)))
 
     def _reckoned(self, shape: Shape, per_byte: float) -> int:
-        return int(shape.text_bytes * per_byte + self.per_medium * shape.media) + 1
+        return int(shape.text_bytes * per_byte + self.sizes.per_medium * shape.media) + 1
 
     def bound_of_text(self, text: str) -> int:
         """Never below the truth of one prompt."""
-        return (len(text) if text.isascii() else NORMALISED * len(text.encode())) + PREAMBLE_TOKENS + self.added_tokens
+        return (len(text) if text.isascii() else NORMALISED * len(text.encode())) + PREAMBLE_TOKENS + self.sizes.added_tokens
 
     def estimate_of_text(self, route: Route, text: str) -> int:
         """What one prompt will be."""
-        return int(len(text) * self.per_byte.get(route, _FIRST_TOKENS_PER_BYTE)) + 1
+        return int(len(text) * self.sizes.of_a_byte(route)) + 1
 
-    def learn(self, shape: Shape, prompt_tokens: int) -> None:
-        """`usage` said how many tokens this one was."""
+    def learn(self, shape: Shape, prompt_tokens: int) -> bool:
+        """`usage` said how many tokens this one was. True if that is above its bound."""
         if shape.prompt_ids or shape.text_bytes <= 0 or prompt_tokens <= 0:
-            return
-        if (above := prompt_tokens - (shape.bound or self.bound(shape))) > 0:
-            self.exceeded += 1
-            if shape.media:
-                self.media_tokens = min(self.media_tokens - (-above // shape.media), 1 << 16)
-            else:
-                self.added_tokens = min(self.added_tokens + above, 1 << 16)
-        route = shape.route
-        if shape.media:
-            text = shape.text_bytes * self.per_byte.get(route, _FIRST_TOKENS_PER_BYTE)
-            self.per_medium += _WEIGHT * (max(0.0, prompt_tokens - text) / shape.media - self.per_medium)
-            return
-        seen = self.samples.get(route, 0) + 1
-        self.samples[route] = seen
-        if seen > _ALL_OF_FIRST and seen % _THEN_EVERY:
-            return
-        ratio = prompt_tokens / shape.text_bytes
-        before = self.per_byte.get(route, ratio)
-        weight = max(_WEIGHT, 1.0 / min(seen, _FIRST_SAMPLES))
-        self.per_byte[route] = before + weight * (ratio - before)
-        self.spread[route] = (1 - weight) * self.spread.get(route, 0.0) + weight * abs(ratio - before)
+            return False
+        above = prompt_tokens - (shape.bound or self.bound(shape))
+        if above > 0:
+            self.sizes.above_the_bound(shape.media, above)
+        self.sizes.learn(shape.route, shape.text_bytes, shape.media, prompt_tokens)
+        return above > 0
