@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,18 @@ def test_draining_ends_a_stream_that_takes_too_long_with_a_final_event(engine: T
             data = [line for line in lines if line]
         assert data[-1] == "data: [DONE]"
         assert json.loads(data[-2].removeprefix("data: "))["choices"][0]["finish_reason"] == "length"
+        assert gateway.process.wait(timeout=15) == 0
+
+
+def test_draining_tells_who_has_heard_nothing(engine: TwinEngine, tmp_path: Path) -> None:
+    with GatewayProcess(tmp_path, "slo: {ttftP99Seconds: 9}", engine.url, options=("--drain-timeout", "1")) as gateway:
+        document = {"model": "tiny", "prompt": "x", "max_tokens": 4000, "ignore_eos": True}
+        with ThreadPoolExecutor(1) as clients:
+            asked = clients.submit(httpx.post, gateway.url + "/v1/completions", json=document, timeout=30)
+            gateway.until("barostat_gateway_active_requests", 1)
+            gateway.process.send_signal(signal.SIGTERM)
+            answer = asked.result(timeout=15)
+        assert (answer.status_code, answer.headers["x-barostat-reason"]) == (503, "draining")
         assert gateway.process.wait(timeout=15) == 0
 
 

@@ -1,6 +1,6 @@
 """One line per request, without a word of a prompt or a key: written a few times a second, and never in the way of a request.
 
-`reason`: why the gateway itself has answered no, empty where an engine has answered.
+`reason`: why the gateway itself has answered no, or why an answer of an engine is not whole; empty where it is.
 """
 
 from __future__ import annotations

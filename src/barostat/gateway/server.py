@@ -244,6 +244,8 @@ class _Serving:
                 client.current.end_now()
         await asyncio.sleep(TICK_S)
         for client in tuple(gateway.clients):
+            if client.current is not None:
+                client.current.cut_off()
             client.cut()
         await asyncio.sleep(0)
 
