@@ -106,3 +106,20 @@ def test_the_log_says_why_a_stream_is_not_whole(tmp_path: Path, happens: Callabl
     happens(world, client)
     assert lines() == [("chat", 200, reason)]
     world.at_rest()
+
+
+def test_what_never_came_whole_has_a_line_and_its_route(tmp_path: Path) -> None:
+    world, lines = logged(tmp_path)
+    world.client().sends(chat("x" * 5000, max_tokens=5))
+    world.client().sends(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+    world.client().sends(b"TRACE / HTTP/1.1\r\nHost: x\r\n\r\n")
+    world.client().sends(b"\x16\x03\x01\x02\x00")
+    world.passes(world.bounds.body_s + 2)
+    assert sorted(lines()) == [
+        ("chat", 413, "body-too-large"),
+        ("completions", 408, "request-time-out"),
+        ("other", 400, "bad-request"),
+        ("other", 501, "method-unknown"),
+    ]
+    assert b'refusals_total{reason="body-too-large",route="chat"} 1\n' in world.metrics.page({}, {})
+    world.at_rest()
