@@ -311,6 +311,9 @@ def test_thousands_of_idle_connections_take_little_memory(gateway: GatewayProces
         (["--upstream", "http://a:1", "--port", "0"], "is no port"),
         (["--upstream", "http://a:1", "--keys", "/nonexistent"], "No such file"),
         (["--upstream", "http://a:1", "--tls-cert", "/nonexistent"], "belong together"),
+        (["--upstream", "http://a:1", "--upstream-ca", "/nonexistent"], "no engine is https://"),
+        (["--upstream", "http://a:1", "--host", "a..b"], "--host 'a..b': is no address to listen on"),
+        (["--upstream", "http://a:1", "--admin-host", ""], "--admin-host '': is no address to listen on"),
     ],
 )
 def test_a_wrong_argument_is_one_clear_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -89,8 +89,8 @@ class _Serving:
                 print(f"barostat gateway: everybody on this machine can read {path}: chmod 600 {path}", file=sys.stderr, flush=True)
         self._inside = self._tls_chain.context if self._tls_chain is not None else None
         self._outside = trusting(settings)
-        self._public = _listener(settings.host, settings.port)
-        self._admin = _listener(settings.admin_host, settings.admin_port)
+        self._public = _listener("--host", settings.host, settings.port)
+        self._admin = _listener("--admin-host", settings.admin_host, settings.admin_port)
         _allow_files(settings.bounds.connections)
         self._told = asyncio.Event()
         self._again = asyncio.Event()
@@ -283,11 +283,12 @@ def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
         transport.abort()
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def _listener(option: str, host: str, port: int) -> socket.socket:
     try:
         family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    except OSError as error:
-        raise InputError(f"is no address to listen on ({error.strerror})", host) from None
+    except (OSError, UnicodeError) as error:  # a name that cannot be looked up at all is the second
+        why = error.strerror if isinstance(error, OSError) else "no name of a host"
+        raise InputError(f"is no address to listen on ({why})", f"{option} {host!r}") from None
     listener = socket.socket(family, kind, proto)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

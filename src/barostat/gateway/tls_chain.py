@@ -83,6 +83,8 @@ def chain_of(settings: GatewaySettings) -> TlsChain | None:
 def trusting(settings: GatewaySettings) -> ssl.SSLContext | None:
     """What connections to https engines are made with, None where there can be none. Errors: InputError."""
     if not any(address.secure for address in settings.upstreams) and settings.follow is None:
+        if settings.upstream_ca is not None:
+            raise InputError("no engine is https://: nothing would be held to it", f"--upstream-ca {settings.upstream_ca}")
         return None
     try:
         return ssl.create_default_context(cafile=settings.upstream_ca)
