@@ -4,8 +4,8 @@
                           |--/health is not 200--> unhealthy --200--> up
                           |--requests run and nothing has come of them for STALLED_S--> stalled --tokens--> up
 
-200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does. A core that hung while
-it had nothing to do never says that requests run: those that this gateway has sent and that have no token yet count as well.
+200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does. A core that hung
+while it had nothing to do never says that requests run: those that this gateway has sent and that have no token yet count as well.
 An engine that is stalled gets nothing new; what it has been given is left to the clients and the time-outs.
 """
 
