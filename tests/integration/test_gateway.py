@@ -186,6 +186,21 @@ def test_draining_ends_a_stream_that_takes_too_long_with_a_final_event(engine: T
         assert gateway.process.wait(timeout=15) == 0
 
 
+def test_draining_goes_on_though_nobody_reads_standard_error(engine: TwinEngine, tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path, SPEC, engine.url)
+    with subprocess.Popen(gateway.command, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert b"listening on" in process.stderr.readline()
+        process.stderr.close()
+        document = {"model": "tiny", "prompt": "x", "max_tokens": 300, "ignore_eos": True, "stream": True}
+        with httpx.stream("POST", gateway.url + "/v1/completions", json=document, timeout=30) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            process.send_signal(signal.SIGTERM)
+            assert [line for line in lines if line][-1] == "data: [DONE]"
+        assert process.wait(timeout=15) == 0
+
+
 def test_draining_tells_who_has_heard_nothing(engine: TwinEngine, tmp_path: Path) -> None:
     with GatewayProcess(tmp_path, "slo: {ttftP99Seconds: 9}", engine.url, options=("--drain-timeout", "1")) as gateway:
         document = {"model": "tiny", "prompt": "x", "max_tokens": 4000, "ignore_eos": True}

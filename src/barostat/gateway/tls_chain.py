@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ssl
-import sys
 from pathlib import Path
 
 from barostat.core.errors import InputError
-from barostat.gateway.file_stamp import stamp
+from barostat.gateway.say import say
 from barostat.gateway.settings import GatewaySettings
+from barostat.io.input_files.file_stamp import stamp
 
 _LOOK_EVERY_S = 10.0
 
@@ -46,9 +46,10 @@ class TlsChain:
             self._read()  # apart: a key that does not fit would leave the one in use without any
             self.context.load_cert_chain(self._chain, self._key, _no_password)
         except (InputError, OSError) as error:
-            print(f"barostat gateway: {error}\nbarostat gateway: the certificate before is served on", file=sys.stderr, flush=True)
+            say(str(error))
+            say("the certificate before is served on")
             return
-        print(f"barostat gateway: {self._chain} is served", file=sys.stderr, flush=True)
+        say(f"{self._chain} is served")
 
     def _read(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from barostat.core.errors import InputError
 from barostat.core.limits import ServingLimits
-from barostat.gateway.file_stamp import stamp
 from barostat.gateway.live_limits.overrides import Fences, HeldByAnother, Override, asked_override, in_force
 from barostat.gateway.metrics import Metrics
+from barostat.gateway.say import say
+from barostat.io.input_files.file_stamp import stamp
 from barostat.io.input_files.limits_file import as_document, load
 
 _LOOK_EVERY_S = 2.0
@@ -46,11 +46,11 @@ class LimitsInForce:
             self.file = self._load()
         except InputError as error:
             self._metrics.count("limits_reloads_total", outcome="refused")
-            _say(str(error))
-            _say("the limits before stay in force")
+            say(str(error))
+            say("the limits before stay in force")
             return
         self._metrics.count("limits_reloads_total", outcome="taken")
-        _say(f"{self.path} is in force")
+        say(f"{self.path} is in force")
         self._tell(now)
 
     def _load(self) -> ServingLimits:
@@ -62,13 +62,13 @@ class LimitsInForce:
         unlisted = self._with_keys - {tenant.name for tenant in limits.spec.tenants}
         if unlisted:
             names = ", ".join(sorted(unlisted))
-            _say(f"{self.path} lists no tenant {names}: requests with their keys are refused")
+            say(f"{self.path} lists no tenant {names}: requests with their keys are refused")
         return limits
 
     def tick(self, now: float) -> None:
         """An override whose lease is over is gone; a file that has changed is read."""
         if self.override is not None and now >= self.override.until:
-            _say(f"the limits set by {self.override.holder} were not renewed: the file's again")
+            say(f"the limits set by {self.override.holder} were not renewed: the file's again")
             self.override = None
             self._metrics.count("overrides_total", outcome="expired")
             self._tell(now)
@@ -94,7 +94,7 @@ class LimitsInForce:
         if held is None or (held.holder, held.values, held.enforce) != (asked.holder, asked.values, asked.enforce):
             self._metrics.count("overrides_total", outcome="set")
             watched = " (and enforces them)" if asked.enforce else ""
-            _say(
+            say(
                 f"{asked.holder} sets limits for a while{watched}: {', '.join(f'{name} {value:g}' for name, value in asked.values.items())}"
             )
             self._tell(now)
@@ -110,7 +110,7 @@ class LimitsInForce:
                 raise HeldByAnother(f"run {epoch} of {holder} is over: run {held.epoch} goes on", "epoch")
             self._fences.heard(holder, epoch, ended=True)
         if self.override is not None and holder in ("", self.override.holder):
-            _say(f"the limits set by {self.override.holder} are taken back: the file's again")
+            say(f"the limits set by {self.override.holder} are taken back: the file's again")
             self.override = None
             self._metrics.count("overrides_total", outcome="taken-back")
             self._tell(now)
@@ -128,7 +128,3 @@ class LimitsInForce:
         if self.adopt is not None:
             held = self.override
             self.adopt(self.limits(now), held is not None and held.enforce)
-
-
-def _say(line: str) -> None:
-    print(f"barostat gateway: {line}", file=sys.stderr, flush=True)
