@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,33 @@ def test_draining_ends_a_stream_that_takes_too_long_with_a_final_event(engine: T
         assert gateway.process.wait(timeout=15) == 0
 
 
+def test_draining_goes_on_though_nobody_reads_standard_error(engine: TwinEngine, tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path, SPEC, engine.url)
+    with subprocess.Popen(gateway.command, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert b"listening on" in process.stderr.readline()
+        process.stderr.close()
+        document = {"model": "tiny", "prompt": "x", "max_tokens": 300, "ignore_eos": True, "stream": True}
+        with httpx.stream("POST", gateway.url + "/v1/completions", json=document, timeout=30) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            process.send_signal(signal.SIGTERM)
+            assert [line for line in lines if line][-1] == "data: [DONE]"
+        assert process.wait(timeout=15) == 0
+
+
+def test_draining_tells_who_has_heard_nothing(engine: TwinEngine, tmp_path: Path) -> None:
+    with GatewayProcess(tmp_path, "slo: {ttftP99Seconds: 9}", engine.url, options=("--drain-timeout", "1")) as gateway:
+        document = {"model": "tiny", "prompt": "x", "max_tokens": 4000, "ignore_eos": True}
+        with ThreadPoolExecutor(1) as clients:
+            asked = clients.submit(httpx.post, gateway.url + "/v1/completions", json=document, timeout=30)
+            gateway.until("barostat_gateway_active_requests", 1)
+            gateway.process.send_signal(signal.SIGTERM)
+            answer = asked.result(timeout=15)
+        assert (answer.status_code, answer.headers["x-barostat-reason"]) == (503, "draining")
+        assert gateway.process.wait(timeout=15) == 0
+
+
 def test_limits_are_read_again_and_a_wrong_file_is_not(engine: TwinEngine, tmp_path: Path) -> None:
     document = {"model": "tiny", "prompt": "x", "max_tokens": 50}
     with GatewayProcess(tmp_path, "request: {maxOutputTokens: 40}", engine.url) as gateway:
@@ -298,6 +326,9 @@ def test_thousands_of_idle_connections_take_little_memory(gateway: GatewayProces
         (["--upstream", "http://a:1", "--port", "0"], "is no port"),
         (["--upstream", "http://a:1", "--keys", "/nonexistent"], "No such file"),
         (["--upstream", "http://a:1", "--tls-cert", "/nonexistent"], "belong together"),
+        (["--upstream", "http://a:1", "--upstream-ca", "/nonexistent"], "no engine is https://"),
+        (["--upstream", "http://a:1", "--host", "a..b"], "--host 'a..b': is no address to listen on"),
+        (["--upstream", "http://a:1", "--admin-host", ""], "--admin-host '': is no address to listen on"),
     ],
 )
 def test_a_wrong_argument_is_one_clear_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:

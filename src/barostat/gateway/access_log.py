@@ -1,18 +1,18 @@
 """One line per request, without a word of a prompt or a key: written a few times a second, and never in the way of a request.
 
-`reason`: why the gateway itself has answered no, empty where an engine has answered.
+`reason`: why the gateway itself has answered no, or why an answer of an engine is not whole; empty where it is.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
 from barostat.core.errors import InputError
 from barostat.gateway.asking import Asking
 from barostat.gateway.messages.usage import Usage
+from barostat.gateway.say import say
 
 _LINES_HELD = 20_000
 _LINE = (  # every text in it is one of a short list, or a name from a file of ours: nothing needs an escape
@@ -45,7 +45,7 @@ class AccessLog:
         try:
             before, self._file = self._file, self._opened()
         except InputError as error:
-            print(f"barostat gateway: {error}; the access log before is written on", file=sys.stderr, flush=True)
+            say(f"{error}; the access log before is written on")
             return
         if before > 2:
             os.close(before)

@@ -283,13 +283,12 @@ class ClientConnection:
         if self.closing:
             return
         self.closing = True
-        gateway = self.gateway
-        gateway.metrics.refused(reason, "other")
-        gateway.metrics.answered("other", status)
+        gateway, route = self.gateway, route_of(self.head.target)
+        gateway.refused_unread(Exchange(self, self.head, b""), route, status, reason)
         if self.current is not None or self.pipeline:  # answers before this one are not complete: no place for another
             self.transport.abort()
             return
-        self.transport.write(answer(status, reason, message, route=route_of(self.head.target), close=True))
+        self.transport.write(answer(status, reason, message, route=route, close=True))
         gateway.buffered_bytes -= self.body_bytes
         self.body, self.body_bytes = [], 0
         self.deadline = gateway.rounds.now + _LINGER_S

@@ -271,6 +271,17 @@ class Desk:
                 best = replica
         return best
 
+    def owed_by(self, replica: Replica) -> bool:
+        """A request that it was given has no token yet. What has to be fetched first may take its time."""
+        return any(
+            one.served_by == replica.name
+            and not one.produced
+            and (one.stream or not one.passed_bytes)
+            and one.shape is not None
+            and not one.shape.media
+            for one in self.running.values()
+        )
+
     def not_serving(self, shape: Shape) -> tuple[str, ...]:
         """The replicas that say what they serve, and not its model, while another does."""
         return self._elsewhere.get(shape.model, ())

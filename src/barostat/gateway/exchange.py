@@ -254,9 +254,7 @@ class Exchange(Asking):
 
     def engine_failed(self, kind: str) -> None:
         """There will be no (whole) answer: 502 where none has begun, else the client's connection ends where the engine's did."""
-        if self.upstream is not None:
-            self.upstream.leave()
-            self.upstream = None
+        self._leave_engine()
         if self.settled:
             return
         self.gateway.metrics.engine_failed(kind)
@@ -265,19 +263,28 @@ class Exchange(Asking):
             words = "does not answer" if kind == "silent" else "broke its answer off before it began"
             self._refuse(status, f"engine-{kind}", f"The engine {words}.", ended="cut")
         else:
-            self._settle("cut", NOT_SAID)
-            self.client.cut()
+            self._break_off(f"engine-{kind}")
+
+    def _leave_engine(self) -> None:
+        upstream, self.upstream = self.upstream, None
+        if upstream is not None:
+            upstream.leave()
+
+    def _break_off(self, reason: str) -> None:
+        """The rest of the answer will not come: the client's connection ends, so that it can tell."""
+        self.reason = reason
+        self._settle("cut", NOT_SAID)
+        self.client.cut()
 
     def client_gone(self) -> None:
         """Nobody waits for the answer: the engine is told by a closed connection."""
         if self.settled:
             return
-        upstream, self.upstream = self.upstream, None
         self.gateway.metrics.client_gone()
         self.status = self.status or 499
+        self.reason = "client-gone"
         self._settle("cut", NOT_SAID)
-        if upstream is not None:
-            upstream.leave()
+        self._leave_engine()
 
     @property
     def produced(self) -> int:
@@ -314,14 +321,21 @@ class Exchange(Asking):
             self.engine_failed("silent")
 
     def end_now(self) -> None:
-        """The gateway ends: a stream gets its proper end, where it stands at one."""
+        """The gateway ends: a stream gets its proper end, where it stands at one; who has heard nothing yet is told."""
         if self.settled:
             return
-        if self.stream and self.answer is not None:
+        if self.answer is None:
+            self._leave_engine()
+            self._refuse(503, "draining", "The gateway is shutting down.", retry_after_s=1.0, ended="cut")
+        elif self.stream:
             self.ends_at = -self.gateway.rounds.now
             self._end_stream()
-        elif self.upstream is None:
-            self._refuse(503, "draining", "The gateway is shutting down.", retry_after_s=1.0)
+
+    def cut_off(self) -> None:
+        """The gateway ends, and what has come of the answer is all that the client gets of it."""
+        if not self.settled:
+            self._leave_engine()
+            self._break_off("draining")
 
     def _end_stream(self) -> None:
         """The stream ends here, if here is the end of an event."""
@@ -334,10 +348,9 @@ class Exchange(Asking):
         if not events:
             return
         self.client.transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(events), events))
-        upstream, self.upstream = self.upstream, None
-        if upstream is not None:
-            upstream.leave()
+        self._leave_engine()
         self.gateway.metrics.stream_ended()
+        self.reason = "draining" if self.gateway.draining else "stream-time"
         self._settle("cut", NOT_SAID)
         self.client.answered(keep=self.head.persistent)
 

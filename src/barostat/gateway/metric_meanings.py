@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MEANINGS = {
-    "requests_total": "Requests that have ended, by route and status; 499: the client left before there was one.",
+    "requests_total": "Requests that have ended, by route and status; 499: the client left before there was one; 0: Envoy showed none.",
     "refusals_total": "Requests that the gateway itself has answered with no, by reason.",
     "shadow_refusals_total": "Requests that it would have refused or held back, did it not only watch.",
     "output_caps_total": "Requests whose output limit was written into them.",

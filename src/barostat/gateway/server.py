@@ -14,7 +14,6 @@ import resource
 import signal
 import socket
 import ssl
-import sys
 import uuid
 from collections.abc import Coroutine
 from pathlib import Path
@@ -31,6 +30,7 @@ from barostat.gateway.live_limits.limits_in_force import LimitsInForce
 from barostat.gateway.messages.tenants import load_keys
 from barostat.gateway.metrics import Metrics
 from barostat.gateway.replica import Replica
+from barostat.gateway.say import say
 from barostat.gateway.settings import GatewaySettings
 from barostat.gateway.state import Gateway
 from barostat.gateway.time_limits import TICK_S, Rounds
@@ -86,11 +86,11 @@ class _Serving:
         self._tls_chain = chain_of(settings)
         for path in (settings.keys_file, settings.admin_token_file, settings.engine_key_file, settings.tls_key):
             if path is not None and is_open_to_all(path):
-                print(f"barostat gateway: everybody on this machine can read {path}: chmod 600 {path}", file=sys.stderr, flush=True)
+                say(f"everybody on this machine can read {path}: chmod 600 {path}")
         self._inside = self._tls_chain.context if self._tls_chain is not None else None
         self._outside = trusting(settings)
-        self._public = _listener(settings.host, settings.port)
-        self._admin = _listener(settings.admin_host, settings.admin_port)
+        self._public = _listener("--host", settings.host, settings.port)
+        self._admin = _listener("--admin-host", settings.admin_host, settings.admin_port)
         _allow_files(settings.bounds.connections)
         self._told = asyncio.Event()
         self._again = asyncio.Event()
@@ -178,7 +178,7 @@ class _Serving:
         except ValueError:
             raise InputError("is no URL of a Redis; write it as redis://host:6379/0", "--shared-budget") from None
         if not await budget.start():
-            print("barostat gateway: the Redis of the shared budget does not answer yet", file=sys.stderr, flush=True)
+            say("the Redis of the shared budget does not answer yet")
         gateway.shared = SharedEntry(gateway.desk, budget)
         return budget
 
@@ -192,7 +192,7 @@ class _Serving:
             raise InputError("needs gRPC and Envoy's messages: pip install 'barostat[envoy]'", "--ext-proc") from None
         external = ExternalProcessor(gateway, listen_address(self._settings.ext_proc))
         await external.start()
-        print(f"barostat gateway: external processor on {external.address}", file=sys.stderr, flush=True)
+        say(f"external processor on {external.address}")
         return external
 
     def _reload(self, now: float) -> None:
@@ -217,7 +217,7 @@ class _Serving:
         if settings.shadow:
             lines.append("in shadow: nothing is refused or changed, what would be is counted")
         for line in lines:
-            print(f"barostat gateway: {line}", file=sys.stderr, flush=True)
+            say(line)
 
     async def _drain(self, gateway: Gateway, public: asyncio.Server) -> None:
         """What is under way is finished, or ends when its time is up."""
@@ -225,7 +225,7 @@ class _Serving:
         gateway.draining = True
         began = loop.time()
         count, most = _under_way(gateway), f"{bounds.drain_s:g} s at most; a second signal ends it at once"
-        print(f"barostat gateway: told to stop; {count} requests are under way, for {most}", file=sys.stderr, flush=True)
+        say(f"told to stop; {count} requests are under way, for {most}")
         closed = False
         while not self._again.is_set() and loop.time() - began < bounds.drain_s:
             idle = not _under_way(gateway)
@@ -244,6 +244,8 @@ class _Serving:
                 client.current.end_now()
         await asyncio.sleep(TICK_S)
         for client in tuple(gateway.clients):
+            if client.current is not None:
+                client.current.cut_off()
             client.cut()
         await asyncio.sleep(0)
 
@@ -276,16 +278,17 @@ def _say_what_broke(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
         while last.tb_next is not None:
             last = last.tb_next
         where = f" at {Path(last.tb_frame.f_code.co_filename).name}:{last.tb_lineno}"
-    print(f"barostat gateway: this is a bug: {type(error).__name__}{where} ({context.get('message')})", file=sys.stderr, flush=True)
+    say(f"this is a bug: {type(error).__name__}{where} ({context.get('message')})")
     if transport is not None:
         transport.abort()
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def _listener(option: str, host: str, port: int) -> socket.socket:
     try:
         family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    except OSError as error:
-        raise InputError(f"is no address to listen on ({error.strerror})", host) from None
+    except (OSError, UnicodeError) as error:  # a name that cannot be looked up at all is the second
+        why = error.strerror if isinstance(error, OSError) else "no name of a host"
+        raise InputError(f"is no address to listen on ({why})", f"{option} {host!r}") from None
     listener = socket.socket(family, kind, proto)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -10,8 +10,9 @@ from barostat.gateway.access_log import AccessLog
 from barostat.gateway.asking import Asking
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.desk import Desk
+from barostat.gateway.messages.routes import Route
 from barostat.gateway.messages.tenants import KeyTable
-from barostat.gateway.messages.usage import Usage
+from barostat.gateway.messages.usage import NOT_SAID, Usage
 from barostat.gateway.metrics import Metrics
 from barostat.gateway.time_limits import Rounds
 
@@ -92,6 +93,14 @@ class Gateway:
         if self.draining:
             return "draining"
         return "" if self.desk.any_replica(()) is not None else "no engine can be reached"
+
+    def refused_unread(self, unread: Asking, route: Route, status: int, reason: str) -> None:
+        """What came is no whole request, and was answered with no: it is counted like any other."""
+        unread.route, unread.status, unread.reason = route, status, reason
+        self.metrics.refused(reason, route)
+        self.metrics.answered(route, status)
+        if self.log is not None:
+            self.log.note(unread, NOT_SAID)
 
     def account(self, exchange: Asking, usage: Usage) -> None:
         """An exchange has ended: what it was is counted."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ssl
-import sys
 from pathlib import Path
 
 from barostat.core.errors import InputError
-from barostat.gateway.file_stamp import stamp
+from barostat.gateway.say import say
 from barostat.gateway.settings import GatewaySettings
+from barostat.io.input_files.file_stamp import stamp
 
 _LOOK_EVERY_S = 10.0
 
@@ -46,9 +46,10 @@ class TlsChain:
             self._read()  # apart: a key that does not fit would leave the one in use without any
             self.context.load_cert_chain(self._chain, self._key, _no_password)
         except (InputError, OSError) as error:
-            print(f"barostat gateway: {error}\nbarostat gateway: the certificate before is served on", file=sys.stderr, flush=True)
+            say(str(error))
+            say("the certificate before is served on")
             return
-        print(f"barostat gateway: {self._chain} is served", file=sys.stderr, flush=True)
+        say(f"{self._chain} is served")
 
     def _read(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -83,6 +84,8 @@ def chain_of(settings: GatewaySettings) -> TlsChain | None:
 def trusting(settings: GatewaySettings) -> ssl.SSLContext | None:
     """What connections to https engines are made with, None where there can be none. Errors: InputError."""
     if not any(address.secure for address in settings.upstreams) and settings.follow is None:
+        if settings.upstream_ca is not None:
+            raise InputError("no engine is https://: nothing would be held to it", f"--upstream-ca {settings.upstream_ca}")
         return None
     try:
         return ssl.create_default_context(cafile=settings.upstream_ca)

@@ -5,10 +5,8 @@ tokens/s of one sequence = (generation tokens since the last look) / seconds / (
 
 from __future__ import annotations
 
-import re
+from barostat.gateway.watching.engine_page import values_of
 
-_GENERATED = re.compile(rb"^vllm:generation_tokens_total(?:\{[^\n]*\})?[ \t]+([0-9.eE+]+)", re.M)
-_RUNNING = re.compile(rb"^vllm:num_requests_running(?:\{[^\n]*\})?[ \t]+([0-9.eE+]+)", re.M)
 _WEIGHT = 0.3
 
 
@@ -25,8 +23,8 @@ class Pace:
 
     def seen(self, page: bytes, at: float) -> None:
         """The engine's /metrics said this at that time (seconds)."""
-        generated = sum(float(found) for found in _GENERATED.findall(page))
-        running = sum(float(found) for found in _RUNNING.findall(page))
+        generated = sum(values_of(page, b"vllm:generation_tokens_total"))
+        running = sum(values_of(page, b"vllm:num_requests_running"))
         if self._at is not None and at > self._at and generated > self._generated and running + self._running > 0:
             sequences = (running + self._running) / 2
             now = (generated - self._generated) / (at - self._at) / max(sequences, 1.0)

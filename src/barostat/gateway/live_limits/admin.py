@@ -59,8 +59,8 @@ class AdminDoor:
 
     def _on_limits(self, method: bytes, query: bytes, token: bytes, body: bytes) -> bytes:
         now = self._gateway.rounds.now
-        if method == b"GET":
-            return _json(200, self._document(now))
+        if method in (b"GET", b"HEAD"):
+            return _json(200, self._document(now), body_wanted=method == b"GET")
         if method not in (b"PUT", b"DELETE"):
             return answer(405, "method-unknown", "The limits are read, put and deleted.", close=True)
         if not self._token:
@@ -90,8 +90,8 @@ def _whose(query: bytes) -> tuple[str, int]:
     return holder, asked_epoch(whole_number(epoch))
 
 
-def _json(status: int, document: Any) -> bytes:
-    return plain_answer(status, orjson.dumps(document), "application/json", close=True)
+def _json(status: int, document: Any, *, body_wanted: bool = True) -> bytes:
+    return plain_answer(status, orjson.dumps(document), "application/json", close=True, body_wanted=body_wanted)
 
 
 class AdminConnection(asyncio.Protocol):

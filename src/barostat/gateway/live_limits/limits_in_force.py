@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from barostat.core.errors import InputError
 from barostat.core.limits import ServingLimits
-from barostat.gateway.file_stamp import stamp
 from barostat.gateway.live_limits.overrides import Fences, HeldByAnother, Override, asked_override, in_force
 from barostat.gateway.metrics import Metrics
+from barostat.gateway.say import say
+from barostat.io.input_files.file_stamp import stamp
 from barostat.io.input_files.limits_file import as_document, load
 
 _LOOK_EVERY_S = 2.0
@@ -46,10 +46,11 @@ class LimitsInForce:
             self.file = self._load()
         except InputError as error:
             self._metrics.count("limits_reloads_total", outcome="refused")
-            print(f"barostat gateway: {error}\nbarostat gateway: the limits before stay in force", file=sys.stderr, flush=True)
+            say(str(error))
+            say("the limits before stay in force")
             return
         self._metrics.count("limits_reloads_total", outcome="taken")
-        print(f"barostat gateway: {self.path} is in force", file=sys.stderr, flush=True)
+        say(f"{self.path} is in force")
         self._tell(now)
 
     def _load(self) -> ServingLimits:
@@ -61,19 +62,13 @@ class LimitsInForce:
         unlisted = self._with_keys - {tenant.name for tenant in limits.spec.tenants}
         if unlisted:
             names = ", ".join(sorted(unlisted))
-            print(
-                f"barostat gateway: {self.path} lists no tenant {names}: requests with their keys are refused", file=sys.stderr, flush=True
-            )
+            say(f"{self.path} lists no tenant {names}: requests with their keys are refused")
         return limits
 
     def tick(self, now: float) -> None:
         """An override whose lease is over is gone; a file that has changed is read."""
         if self.override is not None and now >= self.override.until:
-            print(
-                f"barostat gateway: the limits set by {self.override.holder} were not renewed: the file's again",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"the limits set by {self.override.holder} were not renewed: the file's again")
             self.override = None
             self._metrics.count("overrides_total", outcome="expired")
             self._tell(now)
@@ -98,6 +93,10 @@ class LimitsInForce:
         self.override = asked
         if held is None or (held.holder, held.values, held.enforce) != (asked.holder, asked.values, asked.enforce):
             self._metrics.count("overrides_total", outcome="set")
+            watched = " (and enforces them)" if asked.enforce else ""
+            say(
+                f"{asked.holder} sets limits for a while{watched}: {', '.join(f'{name} {value:g}' for name, value in asked.values.items())}"
+            )
             self._tell(now)
         return asked
 
@@ -111,6 +110,7 @@ class LimitsInForce:
                 raise HeldByAnother(f"run {epoch} of {holder} is over: run {held.epoch} goes on", "epoch")
             self._fences.heard(holder, epoch, ended=True)
         if self.override is not None and holder in ("", self.override.holder):
+            say(f"the limits set by {self.override.holder} are taken back: the file's again")
             self.override = None
             self._metrics.count("overrides_total", outcome="taken-back")
             self._tell(now)

@@ -68,8 +68,8 @@ def asked_override(document: Any, now: float) -> Override:
     if not isinstance(document, dict) or document.keys() - {"holder", "leaseSeconds", "limits", "epoch", "enforce"}:
         raise InputError("an object of holder, leaseSeconds and limits (and epoch, enforce) was expected")
     holder, lease_s, limits = document.get("holder"), document.get("leaseSeconds"), document.get("limits")
-    if not isinstance(holder, str) or not 0 < len(holder) <= 128:
-        raise InputError("a name of at most 128 characters was expected", "holder")
+    if not isinstance(holder, str) or not 0 < len(holder) <= 128 or not holder.isprintable():  # it is said, on a line of its own
+        raise InputError("a name of at most 128 printable characters was expected", "holder")
     if isinstance(lease_s, bool) or not isinstance(lease_s, int | float) or not 0 < lease_s <= LONGEST_LEASE_S:
         raise InputError(f"a number of seconds up to {LONGEST_LEASE_S:g} was expected", "leaseSeconds")
     if not isinstance(limits, dict) or not limits:

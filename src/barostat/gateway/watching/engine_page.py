@@ -48,7 +48,8 @@ class EnginePage:
         return Observation(self.usage_ratio, self.running, self.waiting, self.preemptions, token_s)
 
 
-def _values(page: bytes, name: bytes) -> list[float]:
+def values_of(page: bytes, name: bytes) -> list[float]:
+    """What the page says under that name, of each set of labels."""
     found: list[float] = []
     at = page.find(name)
     while at >= 0:
@@ -65,20 +66,20 @@ def _values(page: bytes, name: bytes) -> list[float]:
 
 def read_page(page: bytes) -> EnginePage | None:
     """What the page tells, None where it is no vLLM's."""
-    running = _values(page, b"vllm:num_requests_running")
+    running = values_of(page, b"vllm:num_requests_running")
     if not running:
         return None
-    gap = next((name for name in _GAPS if _values(page, name + b"_count")), _GAPS[0])
-    usage = _values(page, b"vllm:kv_cache_usage_perc") or _values(page, b"vllm:gpu_cache_usage_perc")
+    gap = next((name for name in _GAPS if values_of(page, name + b"_count")), _GAPS[0])
+    usage = values_of(page, b"vllm:kv_cache_usage_perc") or values_of(page, b"vllm:gpu_cache_usage_perc")
     return EnginePage(
         usage_ratio=sum(usage) / len(usage) if usage else 0.0,
         running=int(sum(running)),
-        waiting=int(sum(_values(page, b"vllm:num_requests_waiting"))),
-        preemptions=int(sum(_values(page, b"vllm:num_preemptions_total"))),
-        progress=sum(sum(_values(page, name)) for name in _PROGRESS),
+        waiting=int(sum(values_of(page, b"vllm:num_requests_waiting"))),
+        preemptions=int(sum(values_of(page, b"vllm:num_preemptions_total"))),
+        progress=sum(sum(values_of(page, name)) for name in _PROGRESS),
         engines=len(running),
-        gaps=sum(_values(page, gap + b"_count")),
-        gaps_s=sum(_values(page, gap + b"_sum")),
+        gaps=sum(values_of(page, gap + b"_count")),
+        gaps_s=sum(values_of(page, gap + b"_sum")),
     )
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import sys
 from collections.abc import Iterable
 
 from barostat.core.errors import InputError, OutsideError
 from barostat.gateway.bounds import Bounds
 from barostat.gateway.replica import Replica, UpstreamAddress
+from barostat.gateway.say import say
 from barostat.gateway.settings import FollowedWorkload
 from barostat.gateway.state import Gateway
 from barostat.gateway.watching.health import Health
@@ -86,7 +86,7 @@ class Following:
                     case RequestFailed():
                         if not self._listed.is_set() and not event.may_pass:
                             raise event.error()
-                        print(f"barostat gateway: {event.why}; the engines stay those that are known", file=sys.stderr, flush=True)
+                        say(f"{event.why}; the engines stay those that are known")
                     case Relisted(items):
                         self._pods = {text(pod, "metadata", "uid"): pod for pod in items}
                     case Changed(pod, gone):
@@ -109,7 +109,7 @@ class Following:
             if self._leaving[uid].name == serving[uid][0].name:
                 self._known[uid] = replica = self._leaving.pop(uid)
                 self._gateway.desk.comes_back(replica)
-                print(f"barostat gateway: {replica.name} ({serving[uid][1]}) is back", file=sys.stderr, flush=True)
+                say(f"{replica.name} ({serving[uid][1]}) is back")
         taken = {replica.name for replica in self._gateway.desk.replicas.values()}
         for uid, (address, name) in serving.items():
             if uid not in self._known and address.name not in taken:
@@ -121,10 +121,10 @@ class Following:
     async def _join(self, replica: Replica, name: str) -> None:
         await self._health.follow(replica)
         why = f" ({replica.why})" if replica.why else ""
-        print(f"barostat gateway: {replica.name} ({name}) has joined: {replica.standing}{why}", file=sys.stderr, flush=True)
+        say(f"{replica.name} ({name}) has joined: {replica.standing}{why}")
 
     async def _leave(self, uid: str, replica: Replica) -> None:
-        print(f"barostat gateway: {replica.name} is leaving; {replica.active} requests are under way", file=sys.stderr, flush=True)
+        say(f"{replica.name} is leaving; {replica.active} requests are under way")
         while replica.active:
             await asyncio.sleep(_LOOKS_EMPTY_EVERY_S)
             if self._leaving.get(uid) is not replica:

@@ -4,7 +4,8 @@
                           |--/health is not 200--> unhealthy --200--> up
                           |--requests run and nothing has come of them for STALLED_S--> stalled --tokens--> up
 
-200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does.
+200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does. A core that hung
+while it had nothing to do never says that requests run: those that this gateway has sent and that have no token yet count as well.
 An engine that is stalled gets nothing new; what it has been given is left to the clients and the time-outs.
 """
 
@@ -42,8 +43,11 @@ class Watched:
     gaps_s: float = 0.0
 
 
-def stands(before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float) -> Standing:
-    """How the engine is, after one more look; `seen` is brought up to date. `health`: its status, None where it did not answer."""
+def stands(before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float, *, owes: bool = False) -> Standing:
+    """How the engine is, after one more look; `seen` is brought up to date. `health`: its status, None where it did not answer.
+
+    `owes`: it was sent requests that have no token yet.
+    """
     if health is None:
         seen.missed += 1
         return "unreachable" if seen.missed >= MISSED or before in ("unknown", "unreachable") else before
@@ -51,7 +55,7 @@ def stands(before: Standing, seen: Watched, health: int | None, page: EnginePage
     if health != 200:
         return "unhealthy"
     if page is not None:
-        if page.progress != seen.progress or page.running == 0:
+        if page.progress != seen.progress or not (page.running or owes):
             seen.progress, seen.progress_at = page.progress, now
         elif now - seen.progress_at > STALLED_S or before == "stalled":
             return "stalled"
@@ -111,7 +115,8 @@ class Health:
         text = metrics[1] if metrics is not None and metrics[0] == 200 else b""
         page = read_page(text) if text else None
         now = self._desk.clock()
-        standing = stands(replica.standing, watched, health[0] if health is not None else None, page, now)
+        owes = self._desk.owed_by(replica)
+        standing = stands(replica.standing, watched, health[0] if health is not None else None, page, now, owes=owes)
         if replica.standing != "up":  # it may have been started anew, with another pool
             watched.pool_at = now - _POOL_AGAIN_S
         if standing == "up" and page is not None and now - watched.pool_at >= _POOL_AGAIN_S:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Iterator
 
 from barostat.gateway.desk import Desk
 from barostat.gateway.replica import Replica, Standing
+from barostat.gateway.say import say
 
 _OTHER_POOL_RATIO = 0.1
 
@@ -54,7 +53,7 @@ class Told:
         desk = self._desk
         for replica in desk.replicas.values():
             pool = desk.pools.get(replica.name)
-            _say(how_it_stands(replica, pool.kv_tokens if pool is not None else None))
+            say(how_it_stands(replica, pool.kv_tokens if pool is not None else None))
         self.misfits()
         desk.told = self.changed
 
@@ -63,7 +62,7 @@ class Told:
         now = list(misfits(self._desk))
         for line in now:
             if line not in self._said:
-                _say(line)
+                say(line)
         self._said = set(now)
 
     def changed(self, replica: Replica, before: Standing) -> None:
@@ -72,10 +71,5 @@ class Told:
             return
         if before != "unknown":
             pool = self._desk.pools.get(replica.name)
-            _say(how_it_stands(replica, pool.kv_tokens if pool is not None else None))
+            say(how_it_stands(replica, pool.kv_tokens if pool is not None else None))
         self.misfits()
-
-
-def _say(line: str) -> None:
-    with contextlib.suppress(OSError):  # nobody reads it any more: no reason to leave a request
-        print(f"barostat gateway: {line}", file=sys.stderr, flush=True)

@@ -34,3 +34,13 @@ def test_an_engine_that_began_anew_tells_nothing_of_its_pace() -> None:
     for generated, at in ((1000, 10.0), (1400, 12.0), (5, 14.0)):
         pace.seen(_page(generated, 4), at)
     assert pace.tokens_per_s == pytest.approx(50)
+
+
+@pytest.mark.parametrize("odd", [b"1e-05", b"1e", b"...", b"1e999", b"NaN", b"+"])
+def test_what_is_no_number_says_nothing(odd: bytes) -> None:
+    pace = Pace()
+    pace.seen(_page(1000, 4), 10.0)
+    pace.seen(_page(1400, 4), 12.0)
+    for name in (b"generation_tokens_total", b"num_requests_running"):
+        pace.seen(b"vllm:" + name + b" " + odd + b"\n", 14.0)
+    assert pace.tokens_per_s == pytest.approx(50)

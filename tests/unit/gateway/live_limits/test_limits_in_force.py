@@ -65,6 +65,17 @@ def test_it_only_tightens(tmp_path: Path) -> None:
     assert told[-1].spec.edge.queue_deadline_seconds == 1.6  # none is stated: it follows from the service level
 
 
+def test_who_sets_limits_and_takes_them_back_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits, _ = in_force(tmp_path)
+    limits.put(LEVER, 100.0)
+    limits.put(LEVER, 101.0)  # renewed: nothing is new
+    assert capsys.readouterr().err == "barostat gateway: mitigate sets limits for a while: maxOutputTokens 50, kvTokenBudget 900\n"
+    limits.put({**LEVER, "enforce": True}, 101.0)
+    assert "for a while (and enforces them): " in capsys.readouterr().err
+    limits.take_back(102.0, "mitigate")
+    assert capsys.readouterr().err == "barostat gateway: the limits set by mitigate are taken back: the file's again\n"
+
+
 def test_another_holder_has_to_wait(tmp_path: Path) -> None:
     limits, _ = in_force(tmp_path)
     limits.put(LEVER, 100.0)
@@ -77,6 +88,7 @@ def test_another_holder_has_to_wait(tmp_path: Path) -> None:
     "document",
     [
         None, [], {}, {**LEVER, "x": 1}, {**LEVER, "holder": ""}, {**LEVER, "holder": 5}, {**LEVER, "leaseSeconds": 0},
+        {**LEVER, "holder": "me\nbarostat gateway: all is well"},
         {**LEVER, "leaseSeconds": True}, {**LEVER, "leaseSeconds": 1e9}, {**LEVER, "limits": {}}, {**LEVER, "limits": {"x": 1}},
         {**LEVER, "limits": {"maxOutputTokens": 1.5}}, {**LEVER, "limits": {"maxOutputTokens": -1}},
         {**LEVER, "limits": {"maxOutputTokens": "5"}}, {**LEVER, "limits": {"maxOutputTokens": True}},

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from tests.support.gateway_wire import World, ok
+import pytest
+from tests.support.gateway_wire import World, chat, chunked, event, ok
 
 from barostat.gateway.replica import Standing
 from barostat.gateway.watching.engine_page import EnginePage, pool_in, read_page
@@ -96,6 +97,31 @@ async def looked(world: World, health: Health, page: bytes) -> Standing:
                 engine.says(ok(page if b"/metrics" in question else models))
     await look
     return world.replicas[0].standing
+
+
+IDLE = TEXT.replace(b"} 3.0", b"} 0.0").replace(b"} 2.0", b"} 0.0")
+
+
+@pytest.mark.parametrize("answer", [b"", chunked(event({"choices": [{"delta": {"content": "a"}}]}), end=False)])
+def test_a_core_that_hung_before_it_was_asked_is_a_stall_until_nobody_waits(answer: bytes) -> None:
+    async def run() -> list[Standing]:
+        world = World()
+        health, client = Health(world.desk), world.client()
+        world.slow_dials = True
+        client.sends(chat(max_tokens=5, stream=True))
+        world.slow_dials = False
+        world.goes_on()
+        asked = world.engines.pop()
+        asked.says(answer)
+        found = [await looked(world, health, IDLE)]
+        world.passes(STALLED_S + 1)
+        found.append(await looked(world, health, IDLE))
+        client.leaves()
+        found.append(await looked(world, health, IDLE))
+        world.at_rest()
+        return found
+
+    assert asyncio.run(run()) == ["up", "up" if answer else "stalled", "up"]
 
 
 def test_a_look_tells_the_desk_what_the_engine_has() -> None:
