@@ -1,8 +1,8 @@
 """The pod can be created on the node that it got.
 
 Meaning: an image that cannot be pulled, a missing secret, volume or device: the container never ran.
-When: the container waits in ErrImagePull, CreateContainerConfigError or the like; or the image does not fit the node's driver;
-or a directory is full or not permitted.
+When: the container waits in ErrImagePull, CreateContainerConfigError or the like; or the image does not fit the node's driver or lacks
+something; or no card is given to it; or a directory is full or not permitted.
 Not when: the container ran and ended by itself for another reason.
 Undo: restore the former manifest.
 Proof: the container starts.
@@ -11,7 +11,9 @@ Source: Kubernetes container states (waiting reasons).
 
 from __future__ import annotations
 
+from barostat.catalog.install_faults import install_fault_of
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, pod_words
 
 NAME = "pod-spec"
@@ -22,21 +24,33 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     """What the reason names."""
     if situation.variant != "pod":
         return NotApplicable(NAME, "the container was created")
-    if misfit := detail_of(situation.window, "log_broken_install").strip():
+    misfit = detail_of(situation.window, "log_broken_install").strip()
+    fault = install_fault_of(misfit)
+    if misfit and fault == "no-card":
+        change = (
+            "resources: {limits: {nvidia.com/gpu: 1}} (amd.com/gpu; outside Kubernetes: --gpus all, or --device=/dev/kfd --device=/dev/dri)"
+        )
+        return Proposal(NAME, change, f"the engine sees no card: {cut(misfit, 200)}", True, 20)
+    if misfit and fault == "missing":
+        change = "image: <one that holds what is missing>: vLLM's own, or your own with that package or program added"
+        return Proposal(NAME, change, cut(misfit, 200), True, 20)
+    if misfit:
         change = "image: <a build for this node's driver and card, its packages as released> (or the one that worked before)"
-        return Proposal(NAME, change, misfit[:200], True, 20)
+        return Proposal(NAME, change, cut(misfit, 200), True, 20)
     if refused := detail_of(situation.window, "log_storage_refused").strip():
         full = "No space" in refused or "quota" in refused
         change = "a larger volume for what that path is on (HF_HOME, --download-dir)" if full else _WRITABLE
-        return Proposal(NAME, change, refused[:200], True, 20)
+        return Proposal(NAME, change, cut(refused, 200), True, 20)
+    if detail_of(situation.window, "log_port_in_use"):
+        return NotApplicable(NAME, "the container ran: its port was taken")
     reason = detail_of(situation.window, "pod_image_error", "pod_crash_looping", "pod_not_ready").strip()
     if "mage" in reason:
         return Proposal(
-            NAME, "image: <a name and tag that the node can pull> (and imagePullSecrets for a private one)", reason[:200], True, 20
+            NAME, "image: <a name and tag that the node can pull> (and imagePullSecrets for a private one)", cut(reason, 200), True, 20
         )
     change = f"kubectl describe pod {pod_words(situation.window) or '<name>'}"
     return Proposal(
-        NAME, change, f"the container cannot be created: {reason[:180]}" if reason else "the container cannot be created", False, 20
+        NAME, change, f"the container cannot be created: {cut(reason, 180)}" if reason else "the container cannot be created", False, 20
     )
 
 

@@ -11,6 +11,7 @@ Source: Kubernetes scheduler events (FailedScheduling); vLLM opens its port when
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, last_of, pod_words
 
 NAME = "wait-for-capacity"
@@ -21,7 +22,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     if situation.variant == "pending":
         reason = detail_of(window, "pod_pending", "pods_unschedulable").strip()
-        why = f"the scheduler says: {reason[:180]}" if reason else "a pod waits for a node"
+        why = f"the scheduler says: {cut(reason, 180)}" if reason else "a pod waits for a node"
         return Proposal(NAME, "add a node with a free GPU (node pool maximum, quota), or free one", why, False, 20)
     seconds = last_of(window, "pod_starting_s")
     ready, wanted = last_of(window, "replicas_ready"), last_of(window, "replicas_wanted")
