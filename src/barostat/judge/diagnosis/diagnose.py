@@ -179,6 +179,8 @@ def choose(judged: Mapping[CauseName, tuple[int, Judgement]], case: Case) -> tup
         _, name, claim = sure[0]
         return Diagnosis(name, claim.severity, round(claim.confidence, 2), _sentence(claim.summary), claim.variant), claim.rests_on
     seen = case.present(*DEATHS, *HARMS)
+    if seen:
+        seen = (*case.present("engine-asleep"), *seen)
     severity: Severity = "critical" if case.present(*DEATHS) else "warning" if seen else "info"
     if weak := sorted(claims, key=lambda entry: -entry[2].confidence):
         _, name, claim = weak[0]
