@@ -17,6 +17,7 @@ from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, pod_words
 
 NAME = "pod-spec"
+_FOR_THIS_NODE = "image: <a build for this node's driver and card, its packages as released> (or the one that worked before)"
 _WRITABLE = "a writable volume with HOME, HF_HOME, VLLM_CACHE_ROOT and TRITON_CACHE_DIR on it, and securityContext.fsGroup for its group"
 
 
@@ -35,8 +36,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         change = "image: <one that holds what is missing>: vLLM's own, or your own with that package or program added"
         return Proposal(NAME, change, cut(misfit, 200), True, 20)
     if misfit:
-        change = "image: <a build for this node's driver and card, its packages as released> (or the one that worked before)"
-        return Proposal(NAME, change, cut(misfit, 200), True, 20)
+        return Proposal(NAME, _FOR_THIS_NODE, cut(misfit, 200), True, 20)
     if refused := detail_of(situation.window, "log_storage_refused").strip():
         full = "No space" in refused or "quota" in refused
         change = "a larger volume for what that path is on (HF_HOME, --download-dir)" if full else _WRITABLE
@@ -48,6 +48,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(
             NAME, "image: <a name and tag that the node can pull> (and imagePullSecrets for a private one)", cut(reason, 200), True, 20
         )
+    if "nvidia-container-cli" in reason:
+        return Proposal(NAME, _FOR_THIS_NODE, cut(reason, 200), True, 20)
     change = f"kubectl describe pod {pod_words(situation.window) or '<name>'}"
     return Proposal(
         NAME, change, f"the container cannot be created: {cut(reason, 180)}" if reason else "the container cannot be created", False, 20

@@ -128,6 +128,32 @@ def test_memory_that_changes_while_it_is_measured_is_another_process() -> None:
     assert "compute-apps" in proposed(ask("free-the-card", "gpu-oom", "startup", log_gpu_oom_startup=line))
 
 
+@pytest.mark.parametrize(
+    ("reason", "change"),
+    [
+        ("0/5 nodes are available: 5 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint {a: b}.", "a free GPU (node pool"),
+        ("0/5 nodes are available: pod has unbound immediate PersistentVolumeClaims.", "kubectl get pvc"),
+        ("0/5 nodes are available: 5 Insufficient memory.", "smaller requests"),
+        ("0/5 nodes are available: 5 node(s) had untolerated taint {nvidia.com/gpu: present}.", "toleration"),
+        ("", "a free GPU (node pool"),
+    ],
+)
+def test_a_pod_without_a_node_gets_what_the_scheduler_lacks(reason: str, change: str) -> None:
+    assert change in proposed(ask("wait-for-capacity", "scaling-lag", "pending", pod_pending=(1.0, reason)))
+
+
+def test_a_node_short_of_disk_is_not_helped_with_memory() -> None:
+    disk = (1.0, "The node was low on resource: ephemeral-storage. Container vllm was using 80Gi.")
+    answer = proposed(ask("host-memory-limit", "host-oom", "node-eviction", host_memory_limit_bytes=32 * GIB, pod_evicted=disk))
+    assert "ephemeral-storage" in answer
+    assert "32Gi" not in answer
+
+
+def test_a_hook_that_refuses_the_driver_is_an_image_for_another_node() -> None:
+    hook = (1.0, "RunContainerError: nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.9")
+    assert "this node's driver" in proposed(ask("pod-spec", "bad-config", "pod", pod_image_error=hook))
+
+
 def test_faults_of_the_node_go_to_its_owner_and_hangs_are_restarted() -> None:
     xid = ask("cordon-and-move", "node-fault", "xid", kernel_xid_fatal=(1.0, "79: fallen off the bus"))
     assert "kubectl cordon" in proposed(xid)

@@ -51,6 +51,7 @@ HARMS = (
     "queue-rejections",
     "restarts",
 )
+ENDED = ("crash-looping", "restarts", "process-ended", "engine-died", "start-cut-short")
 FIRST_LOAD_RANK = 30
 """Causes below this rank are failures (a dead card, a refused start), from it on load."""
 ENDS = ("log_engine_dead", "log_gpu_program_error")
@@ -158,7 +159,7 @@ def judge_window(window: Window, elsewhere: str = "") -> ReplicaReport:
         contributing=_contributing(judged, diagnosis.cause),
         ruled_out=_ruled_out(judged, diagnosis.cause),
         not_ruled_out=_not_ruled_out(judged, diagnosis.cause),
-        missing=wanted(lacking),
+        missing=wanted(lacking, ended=bool(case.present(*ENDED))),
         next=steps,
         not_advised=refused,
         problems=(*window.config.problems, *broken, *crashed),
