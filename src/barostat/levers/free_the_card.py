@@ -28,6 +28,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         why = f"processes that are not this engine's hold {foreign / GIB:.1f} GiB of the card{who}"
     elif free is not None and total and free < 0.85 * total:
         why = f"only {free:g} of {total:g} GiB were free when the engine started"
+    elif "cumem_allocator" in detail_of(window, "log_gpu_oom_serving"):
+        why = "what the engine gave back when it was put to sleep was taken by somebody else before it woke up"
     elif "Error in memory profiling" in line:
         why = "the card's free memory changed by another process's doing while the engine measured its own"
     else:

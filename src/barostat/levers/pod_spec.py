@@ -6,12 +6,13 @@ something; or no card is given to it; or a directory is full or not permitted.
 Not when: the container ran and ended by itself for another reason.
 Undo: restore the former manifest.
 Proof: the container starts.
-Source: Kubernetes container states (waiting reasons).
+Source: Kubernetes container states (waiting reasons); torch.cuda and NVML errors, vLLM 0.33.0 platforms (device type), containerd.
 """
 
 from __future__ import annotations
 
-from barostat.catalog.install_faults import install_fault_of
+import re
+
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, pod_words
@@ -20,19 +21,28 @@ NAME = "pod-spec"
 _FOR_THIS_NODE = "image: <a build for this node's driver and card, its packages as released> (or the one that worked before)"
 _WRITABLE = "a writable volume with HOME, HF_HOME, VLLM_CACHE_ROOT and TRITON_CACHE_DIR on it, and securityContext.fsGroup for its group"
 
+_NO_CARD = re.compile(
+    r"No CUDA GPUs are available|Failed to infer device type|NVMLError_(?:DriverNotLoaded|LibraryNotFound)|node has no GPU available"
+    r"|libcuda\.so|could not select device driver"
+)
+_MISFIT = re.compile(r"does not match")
+_MISSING = re.compile(
+    r"No module named|[Pp]lease install|is not available|No such file or directory: '|non-zero exit status|C compiler|ot find nvcc"
+    r"|nvcc\S*: (?:command )?not found|CUDA_HOME|executable file not found"
+)
+
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """What the reason names."""
     if situation.variant != "pod":
         return NotApplicable(NAME, "the container was created")
     misfit = detail_of(situation.window, "log_broken_install").strip()
-    fault = install_fault_of(misfit)
-    if misfit and fault == "no-card":
+    if _NO_CARD.search(misfit):
         change = (
             "resources: {limits: {nvidia.com/gpu: 1}} (amd.com/gpu; outside Kubernetes: --gpus all, or --device=/dev/kfd --device=/dev/dri)"
         )
         return Proposal(NAME, change, f"the engine sees no card: {cut(misfit, 200)}", True, 20)
-    if misfit and fault == "missing":
+    if _MISSING.search(misfit) and not _MISFIT.search(misfit):
         change = "image: <one that holds what is missing>: vLLM's own, or your own with that package or program added"
         return Proposal(NAME, change, cut(misfit, 200), True, 20)
     if misfit:

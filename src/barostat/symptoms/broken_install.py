@@ -18,21 +18,17 @@ Source: CUDA runtime errors 35, 209, 222, 803, 804; the dynamic loader; Python's
 
 from __future__ import annotations
 
-from barostat.catalog.install_faults import install_fault_of
 from barostat.core.symptom import Symptom
 from barostat.core.verdict import Verdict
 from barostat.core.window import Window
 from barostat.symptoms._lines import counted
 
 LINES = ("log_broken_install",)
-_SEEN = {"no-card": "no card is there", "missing": "the image lacks something", "misfit": "image and node do not fit"}
 
 
 def judge(window: Window) -> Verdict:
     """Present if the log says that driver, libraries or packages do not fit."""
-    said = window.fresh(LINES[0])
-    seen = _SEEN[install_fault_of(said.detail if said is not None else "")]
-    return counted(window, LINES, seen=seen, none="driver, libraries and packages fit", confidence=0.95)
+    return counted(window, LINES, seen="the image cannot run here", none="driver, libraries and packages fit", confidence=0.95)
 
 
 SYMPTOM = Symptom(name="broken-install", title="the image does not fit its node", judge=judge, needs=LINES)

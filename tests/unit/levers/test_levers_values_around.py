@@ -128,6 +128,11 @@ def test_memory_that_changes_while_it_is_measured_is_another_process() -> None:
     assert "compute-apps" in proposed(ask("free-the-card", "gpu-oom", "startup", log_gpu_oom_startup=line))
 
 
+def test_an_engine_that_wakes_up_to_a_full_card_has_a_neighbour() -> None:
+    line = (1.0, "RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62")
+    assert "compute-apps" in proposed(ask("free-the-card", "gpu-oom", "serving", log_gpu_oom_serving=line))
+
+
 @pytest.mark.parametrize(
     ("reason", "change"),
     [

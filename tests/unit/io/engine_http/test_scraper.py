@@ -97,8 +97,8 @@ def test_an_engine_without_statistics_is_still_an_engine() -> None:
     assert len(scraper.scrapes) == 1
     assert scraper.problems == [
         (
-            f"http://localhost:{port}: /metrics shows no engine's series: Prometheus metrics, but none of vLLM's: another server, or a vLLM "
-            "started with --disable-log-stats"
+            f"http://localhost:{port}: /metrics shows no engine's series: Prometheus metrics, but none of vLLM's: another server, or "
+            "a vLLM started with --disable-log-stats"
         )
     ]
 
