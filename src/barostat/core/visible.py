@@ -30,3 +30,13 @@ def _written_out(found: re.Match[str]) -> str:
     if code < 0x10000:
         return f"\\u{code:04x}"
     return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + ((code - 0x10000) & 0x3FF):04x}"
+
+
+def cut(text: str, length: int) -> str:
+    """The text on one line, cut between words to `length`."""
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    kept = line[: length - 1]
+    between_words = kept.rfind(" ", length * 2 // 3)
+    return (kept[:between_words] if between_words > 0 else kept).rstrip(" ,;:") + "…"

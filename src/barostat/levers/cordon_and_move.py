@@ -11,6 +11,7 @@ Source: NVIDIA Xid catalogue; Kubernetes cordon and drain.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, pod_words
 
 NAME = "cordon-and-move"
@@ -36,7 +37,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     else:
         change = f"start the engine at {window.replica} on another node, and stop it there once that serves; tell the node's owner"
     why = _WORDS.get(situation.variant, "the card or its node is at fault")
-    return Proposal(NAME, change, f"{why}{': ' + detail[:160] if detail else ''}; no engine setting mends it", True, 10)
+    return Proposal(NAME, change, f"{why}{': ' + cut(detail, 160) if detail else ''}; no engine setting mends it", True, 10)
 
 
 LEVER = Lever(NAME, "away from this node", "supply", ("node-fault",), propose)

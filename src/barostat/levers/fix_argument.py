@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.visible import cut
 from barostat.levers._readings import count, detail_of, number_in
 
 NAME = "fix-argument"
@@ -21,11 +22,12 @@ NAME = "fix-argument"
 def propose(situation: Situation) -> Proposal | NotApplicable:
     """The value that fits where the line tells it; else the line itself."""
     window = situation.window
-    if situation.variant not in ("argument", ""):
-        return NotApplicable(NAME, "no value of an argument was refused")
-    if port := detail_of(window, "log_port_in_use"):
+    taken = situation.variant in ("pod", "argument", "") and not detail_of(window, "log_broken_install", "log_storage_refused")
+    if taken and (port := detail_of(window, "log_port_in_use")):
         now = int(number_in(r"\bport:? (\d+)", port) or window.config.number("port") or 8000)
         return Proposal(NAME, f"--port {now + 1}", f"port {now} is taken by another process", True, 20)
+    if situation.variant not in ("argument", ""):
+        return NotApplicable(NAME, "no value of an argument was refused")
     sure = all(found is not None and found.certain for found in map(window.config.get, ("max_num_seqs", "max_num_batched_tokens")))
     seqs, budget = (window.config.number(name) if sure else None for name in ("max_num_seqs", "max_num_batched_tokens"))
     if seqs is not None and budget is not None and budget < seqs:
@@ -42,12 +44,43 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(NAME, f"--max-model-len {length:.0f}", f"the model's own length is {count(length)}", True, 20)
     if (parallel := _fitting_parallel_size(line)) is not None:
         return parallel
+    for pattern, change, why in _SAID:
+        if match := pattern.search(line):
+            return Proposal(NAME, match.expand(change), match.expand(why), True, 20)
     argument = re.search(r"argument (--[\w-]+)", line)
     named = argument[1] if argument else "the setting"
-    return Proposal(
-        NAME, f"correct {named}: {line.strip()[:160]}", "the engine refused this value, and says why in the line quoted", True, 21
-    )
+    return Proposal(NAME, f"correct {named}: {cut(line, 160)}", "the engine refused this value, and says why in the line quoted", True, 21)
 
+
+_SAID = tuple(
+    (re.compile(pattern), change, why)
+    for pattern, change, why in (
+        (r"trust_remote_code", "--trust-remote-code", "the model brings code of its own; read it first, it runs in the engine"),
+        (r"Bfloat16 is only supported", "--dtype half", "this card cannot compute in bfloat16"),
+        (r"LoRA rank (\d+) is greater than max_lora_rank (\d+)", r"--max-lora-rank \1", r"the adapter has rank \1, and \2 is allowed"),
+        (
+            r"max_num_batched_tokens \(\d+\) is smaller than max_model_len \((\d+)\)",
+            r"--max-num-batched-tokens \1",
+            r"without chunked prefill a step has to hold a whole prompt, of up to \1 tokens",
+        ),
+        (
+            r"World size \((\d+)\) is larger than the number of available GPUs \((\d+)\)",
+            r"resources: {limits: {nvidia.com/gpu: \1}}; or a smaller --tensor-parallel-size (times the other parallel sizes at most \2)",
+            r"the parallel sizes ask for \1 cards, and the engine sees \2",
+        ),
+        (
+            r"Cannot provide a placement group|number of required GPUs exceeds",
+            "ray status; then add the nodes that are missing, or smaller parallel sizes",
+            "the Ray cluster does not have as many free cards as the parallel sizes ask for",
+        ),
+        (
+            r"requires --tool-call-parser",
+            "--tool-call-parser <the model's>",
+            "--enable-auto-tool-choice needs to know how the model writes calls",
+        ),
+    )
+)
+"""What some lines say of the value that would do: a pattern, the change, and why."""
 
 _INDIVISIBLE = re.compile(
     r"(\d{1,9})\)?,? (?:is not|must be|should be) (?:evenly )?divisible by (?:the )?"

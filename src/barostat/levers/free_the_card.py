@@ -11,6 +11,7 @@ Source: vLLM 0.33.0 start-up check "Free memory on device"; nvidia-smi --query-c
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.visible import cut
 from barostat.levers._readings import GIB, detail_of, last_of, number_in
 
 NAME = "free-the-card"
@@ -23,10 +24,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     line = detail_of(window, "log_gpu_oom_startup")
     free, total = number_in(r"Free memory on device[^(]*\(([\d.]+)/", line), number_in(r"Free memory on device[^(]*\([\d.]+/([\d.]+)", line)
     if foreign is not None and foreign >= GIB:
-        who = f": {detail_of(window, 'gpu_foreign_memory_bytes')[:120]}" if detail_of(window, "gpu_foreign_memory_bytes") else ""
+        who = f": {cut(detail_of(window, 'gpu_foreign_memory_bytes'), 120)}" if detail_of(window, "gpu_foreign_memory_bytes") else ""
         why = f"processes that are not this engine's hold {foreign / GIB:.1f} GiB of the card{who}"
     elif free is not None and total and free < 0.85 * total:
         why = f"only {free:g} of {total:g} GiB were free when the engine started"
+    elif "cumem_allocator" in detail_of(window, "log_gpu_oom_serving"):
+        why = "what the engine gave back when it was put to sleep was taken by somebody else before it woke up"
+    elif "Error in memory profiling" in line:
+        why = "the card's free memory changed by another process's doing while the engine measured its own"
     else:
         return NotApplicable(NAME, "nothing shows that another process holds memory of the card")
     return Proposal(NAME, "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; then end the other process", why, True, 15)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.visible import cut
 from barostat.levers._readings import detail_of
 
 NAME = "model-path"
@@ -34,10 +35,16 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(NAME, change, "the engine cannot reach the hub", True, 20)
     if re.search(r"architecture|not recognize|not supported", line):
         return Proposal(NAME, f"use a vLLM that supports {model}", "this version does not know the model's architecture", True, 20)
+    if re.search(r"deserializing header|SafetensorError", line):
+        change = f"delete the files of {model} and fetch them anew, all of them and no Git LFS pointers"
+        return Proposal(NAME, change, f"a file of weights is damaged or not complete: {cut(line, 140)}", True, 20)
+    if re.search(r"redentials|runai_response", line):
+        change = f"give the pod an account that may read {model} in the object store (its secret, or its service account's role)"
+        return Proposal(NAME, change, cut(line, 140), True, 20)
     return Proposal(
         NAME,
         f"correct the model name or path ({model})",
-        f"it was not found: {line.strip()[:140]}" if line else "it was not found",
+        f"it was not found: {cut(line, 140)}" if line else "it was not found",
         True,
         20,
     )

@@ -14,6 +14,7 @@ import re
 
 from barostat.core.diagnosis import CAUSES, NOTHING_WRONG
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.visible import cut
 from barostat.levers._readings import last_of, workload_words
 
 NAME = "undo-rollout"
@@ -33,7 +34,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     found = situation.window.fresh("rollout_age_s")
     if found is not None and "first revision" in found.detail:
         return NotApplicable(NAME, "the rollout was the first: there is no revision to go back to")
-    changed = f": {found.detail[:160]}" if found is not None and found.detail else ""
+    changed = f": {cut(found.detail, 160)}" if found is not None and found.detail else ""
     if situation.cause == "scaling-lag" and not ((last_of(situation.window, "pod_pending") or 0) > 0 and _ASKS_FOR_MORE.search(changed)):
         return NotApplicable(NAME, "the rollout did not change what its pods ask a node for")
     named = _OF.search(found.source) if found is not None else None

@@ -10,10 +10,24 @@ Source: Kubernetes scheduler events (FailedScheduling); vLLM opens its port when
 
 from __future__ import annotations
 
+import re
+
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.visible import cut
 from barostat.levers._readings import detail_of, last_of, pod_words
 
 NAME = "wait-for-capacity"
+_A_NODE = "add a node with a free GPU (node pool maximum, quota), or free one"
+_NO_PLACE = (
+    (r"Insufficient \S*(?:gpu|mig-|neuron|gaudi|tpu)", _A_NODE),
+    (
+        r"PersistentVolumeClaim|persistentvolumeclaim|volume node affinity|persistent volumes to bind",
+        "kubectl get pvc: bind the claim that the pod mounts (its storage class, size, access mode and zone)",
+    ),
+    (r"Insufficient (?:memory|cpu|ephemeral-storage|hugepages\S*)", "smaller requests for what is short, or a larger node"),
+    (r"taint|didn't match|nodeSelector|affinity", "a toleration, nodeSelector or affinity that a node with a free GPU fits"),
+)
+"""What the scheduler lacks, first what no manifest mends, and what gives it."""
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -21,8 +35,9 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     if situation.variant == "pending":
         reason = detail_of(window, "pod_pending", "pods_unschedulable").strip()
-        why = f"the scheduler says: {reason[:180]}" if reason else "a pod waits for a node"
-        return Proposal(NAME, "add a node with a free GPU (node pool maximum, quota), or free one", why, False, 20)
+        why = f"the scheduler says: {cut(reason, 180)}" if reason else "a pod waits for a node"
+        change = next((change for words, change in _NO_PLACE if re.search(words, reason)), _A_NODE)
+        return Proposal(NAME, change, why, False, 20)
     seconds = last_of(window, "pod_starting_s")
     ready, wanted = last_of(window, "replicas_ready"), last_of(window, "replicas_wanted")
     have = f"{ready:.0f} of {wanted:.0f} replicas are ready" if ready is not None and wanted is not None else "a replica is starting"

@@ -23,6 +23,12 @@ _CANNOT_START = {
     "SignatureValidationFailed", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
 }  # fmt: skip
 _NEVER_RAN = {"StartError", "ContainerCannotRun"}
+_RUNTIMES_FRAME = re.compile(
+    r"^(?:failed to create (?:containerd |shim )?task: )+(?:OCI runtime create failed: )?(?:runc create failed: )?"
+    r"(?:unable to start container process: )?(?:error during container init: )?(?:error running \w+ hook #\d+: .{0,80}?stderr: )?"
+    r"(?:Auto-detected mode as '?\w+'?\s*)?"
+)
+"""What containerd and runc say around the sentence that tells what is wrong."""
 _BEING_MADE = {"ContainerCreating", "PodInitializing", ""}
 _NOT_MADE_EVENTS = {"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "UnexpectedAdmissionError"}
 _PROBE = re.compile(r"\b(Liveness|Readiness|Startup) probe (?:failed|errored)", re.IGNORECASE)
@@ -170,7 +176,8 @@ def _failing(pod: Object, engine: Object, recent: Iterable[Event], at: float, so
         words = f"{title}{reason or text(last, 'reason')}: {_ending(last)} {text(last, 'message') or text(waiting, 'message')}".strip()
         again = (count(status, "restartCount") or 0) >= 1 and (count(ended, "exitCode") or 0) != 0
         if text(last, "reason") in _NEVER_RAN or reason in _CANNOT_START:
-            unmade.append(f"{title}{reason or text(last, 'reason')}: {text(waiting, 'message') or text(last, 'message')}")
+            said = _RUNTIMES_FRAME.sub("", text(waiting, "message") or text(last, "message"))
+            unmade.append(f"{title}{reason or text(last, 'reason')}: {said}")
         elif reason == "CrashLoopBackOff" or again:
             looping.append(words)
     if text(pod, "status", "reason") in _NOT_MADE_EVENTS:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from barostat.core.signal import Signal
 from barostat.core.verdict import Absent, Present, Verdict
+from barostat.core.visible import cut
 from barostat.core.window import Window
 from barostat.symptoms._memory_figures import memory_figures
 
@@ -18,12 +19,7 @@ EARLIER_LIFE_CONFIDENCE = 0.85
 
 def quote(text: str, length: int = QUOTE_LENGTH) -> str:
     """The text on one line, cut to `length`."""
-    line = " ".join(text.split())
-    if len(line) <= length:
-        return line
-    cut = line[: length - 1]
-    between_words = cut.rfind(" ", length * 2 // 3)
-    return (cut[:between_words] if between_words > 0 else cut).rstrip(" ,;:") + "…"
+    return cut(text, length)
 
 
 def told(detail: str) -> str:

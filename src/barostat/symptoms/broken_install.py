@@ -1,17 +1,17 @@
-"""The image does not fit its node, or its packages do not fit each other.
+"""The image does not fit its node, its packages do not fit each other, or it is given no card.
 
-Meaning: the driver is older than the CUDA that the image was built with, a shared library or a Python package is
-missing or of another version, or the build has no code for this card.
+Meaning: the driver is older than the CUDA that the image was built with, a shared library, a compiler or a Python package
+is missing or of another version, the build has no code for this card, or the container sees no card at all.
 
 Impact: the process ends before it loads the model, on every node like this one.
 
 Evidence: the driver's or the loader's own words: driver too old, "cannot open shared object file", "undefined
-symbol", an ImportError as the last word, "no kernel image is available".
+symbol", an ImportError as the last word, "no kernel image is available", "No CUDA GPUs are available".
 
 Not evidence: a warning about an optional package. Any error after the server was ready.
 
-Mitigation: an image built for this driver and card (or a newer driver); packages at the versions that the engine's
-release pins; go back to the image that worked.
+Mitigation: a card in the pod's resources (nvidia.com/gpu, amd.com/gpu) where it sees none; an image built for this driver and
+card (or a newer driver); packages at the versions that the engine's release pins; go back to the image that worked.
 
 Source: CUDA runtime errors 35, 209, 222, 803, 804; the dynamic loader; Python's ImportError.
 """
@@ -28,7 +28,7 @@ LINES = ("log_broken_install",)
 
 def judge(window: Window) -> Verdict:
     """Present if the log says that driver, libraries or packages do not fit."""
-    return counted(window, LINES, seen="image and node do not fit", none="driver, libraries and packages fit", confidence=0.95)
+    return counted(window, LINES, seen="the image cannot run here", none="driver, libraries and packages fit", confidence=0.95)
 
 
 SYMPTOM = Symptom(name="broken-install", title="the image does not fit its node", judge=judge, needs=LINES)

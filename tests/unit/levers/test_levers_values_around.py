@@ -55,9 +55,9 @@ def test_the_manifest_line_that_is_wrong_is_named() -> None:
     assert proposed(answer) == "remove --swap-space 4"
     assert "0.18.0" in answer.because
     assert proposed(ask("remove-argument", "bad-config", "argument", config={"swap_space": 4.0})) == "remove --swap-space"
-    assert (
-        proposed(ask("fix-argument", "bad-config", "argument", log_port_in_use=(1.0, "[Errno 98] address already in use"))) == "--port 8001"
-    )
+    taken = (1.0, "[Errno 98] address already in use")
+    assert proposed(ask("fix-argument", "bad-config", "pod", log_port_in_use=taken)) == "--port 8001"
+    assert refused(ask("pod-spec", "bad-config", "pod", log_port_in_use=taken))
     both: dict[str, ConfigScalar] = {"max_num_seqs": 4096, "max_num_batched_tokens": 2048}
     assert proposed(ask("fix-argument", "bad-config", "argument", config=both)) == "--max-num-batched-tokens 4096"
     assert "invalid choice" in proposed(
@@ -73,6 +73,90 @@ def test_the_manifest_line_that_is_wrong_is_named() -> None:
     assert "larger volume" in proposed(full)
     denied = ask("pod-spec", "bad-config", "pod", log_storage_refused=(1.0, "PermissionError: [Errno 13] Permission denied: '/.triton'"))
     assert "TRITON_CACHE_DIR" in proposed(denied)
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        ("Please pass the argument `trust_remote_code=True` to allow custom code to be run.", "--trust-remote-code"),
+        ("ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0.", "--dtype half"),
+        ("ValueError: Call to add_lora method failed: LoRA rank 64 is greater than max_lora_rank 16.", "--max-lora-rank 64"),
+        (
+            "Value error, max_num_batched_tokens (2048) is smaller than max_model_len (32768). This effectively limits",
+            "--max-num-batched-tokens 32768",
+        ),
+        ("Value error, World size (8) is larger than the number of available GPUs (4) in this node.", "nvidia.com/gpu: 8"),
+        ("ValueError: Cannot provide a placement group of placement_group_specs=[{'GPU': 1.0}] within 1800 s", "ray status"),
+        ("TypeError: Error: --enable-auto-tool-choice requires --tool-call-parser", "--tool-call-parser"),
+    ],
+)
+def test_a_refused_value_whose_cure_the_line_tells(line: str, change: str) -> None:
+    answer = proposed(ask("fix-argument", "bad-config", "argument", log_invalid_config=(1.0, line)))
+    assert change in answer
+    assert not answer.startswith("correct")
+
+
+def test_a_long_line_is_cut_between_words_and_says_so() -> None:
+    line = "error: argument --kv-cache-dtype: invalid choice: 'fp8_e4m4' (choose from " + ", ".join(["'fp8_ds_mla'"] * 20) + ")"
+    answer = proposed(ask("fix-argument", "bad-config", "argument", log_unknown_argument=(1.0, line)))
+    assert answer.endswith("'fp8_ds_mla'…")
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        ("RuntimeError: No CUDA GPUs are available", "nvidia.com/gpu: 1"),
+        ("ModuleNotFoundError: No module named 'lmcache'", "holds what is missing"),
+        ("RuntimeError: flashinfer-cubin version (0.5.2) does not match flashinfer version (0.5.3). Please install", "as released"),
+        ("RuntimeError: HIP error: invalid device function", "this node's driver and card"),
+    ],
+)
+def test_a_pod_that_lacks_a_card_is_no_image_that_does_not_fit(line: str, change: str) -> None:
+    assert change in proposed(ask("pod-spec", "bad-config", "pod", log_broken_install=(1.0, line)))
+
+
+def test_damaged_weights_are_fetched_anew_and_not_looked_for_elsewhere() -> None:
+    line = (1.0, "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge")
+    answer = ask("model-path", "bad-config", "model", log_model_not_found=line)
+    assert "fetch them anew" in proposed(answer)
+    bucket = (1.0, "botocore.exceptions.NoCredentialsError: Unable to locate credentials")
+    assert "object store" in proposed(ask("model-path", "bad-config", "model", log_model_not_found=bucket))
+
+
+def test_memory_that_changes_while_it_is_measured_is_another_process() -> None:
+    line = (1.0, "AssertionError: Error in memory profiling. Initial free memory 40.1 GiB, current free memory 44.2 GiB.")
+    assert "compute-apps" in proposed(ask("free-the-card", "gpu-oom", "startup", log_gpu_oom_startup=line))
+
+
+def test_an_engine_that_wakes_up_to_a_full_card_has_a_neighbour() -> None:
+    line = (1.0, "RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62")
+    assert "compute-apps" in proposed(ask("free-the-card", "gpu-oom", "serving", log_gpu_oom_serving=line))
+
+
+@pytest.mark.parametrize(
+    ("reason", "change"),
+    [
+        ("0/5 nodes are available: 5 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint {a: b}.", "a free GPU (node pool"),
+        ("0/5 nodes are available: pod has unbound immediate PersistentVolumeClaims.", "kubectl get pvc"),
+        ("0/5 nodes are available: 5 Insufficient memory.", "smaller requests"),
+        ("0/5 nodes are available: 5 node(s) had untolerated taint {nvidia.com/gpu: present}.", "toleration"),
+        ("", "a free GPU (node pool"),
+    ],
+)
+def test_a_pod_without_a_node_gets_what_the_scheduler_lacks(reason: str, change: str) -> None:
+    assert change in proposed(ask("wait-for-capacity", "scaling-lag", "pending", pod_pending=(1.0, reason)))
+
+
+def test_a_node_short_of_disk_is_not_helped_with_memory() -> None:
+    disk = (1.0, "The node was low on resource: ephemeral-storage. Container vllm was using 80Gi.")
+    answer = proposed(ask("host-memory-limit", "host-oom", "node-eviction", host_memory_limit_bytes=32 * GIB, pod_evicted=disk))
+    assert "ephemeral-storage" in answer
+    assert "32Gi" not in answer
+
+
+def test_a_hook_that_refuses_the_driver_is_an_image_for_another_node() -> None:
+    hook = (1.0, "RunContainerError: nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.9")
+    assert "this node's driver" in proposed(ask("pod-spec", "bad-config", "pod", pod_image_error=hook))
 
 
 def test_faults_of_the_node_go_to_its_owner_and_hangs_are_restarted() -> None:

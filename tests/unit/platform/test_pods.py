@@ -263,6 +263,17 @@ def test_what_cannot_be_made_is_an_image_error(state: dict[str, Any]) -> None:
     assert "nope" in found["pod_image_error"].detail
 
 
+def test_the_runtimes_words_around_the_reason_are_left_out() -> None:
+    message = (
+        "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start "
+        "container process: error during container init: error running prestart hook #0: exit status 1, stdout: , stderr: Auto-detected "
+        "mode as 'legacy'\nnvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.9, please update your driver"
+    )
+    state = {"waiting": {"reason": "RunContainerError", "message": message}}
+    found = facts(pod(phase="Pending", ready=False, conditions=[STARTING], state=state))
+    assert found["pod_image_error"].detail.startswith("RunContainerError: nvidia-container-cli: requirement error: unsatisfied condition")
+
+
 def test_a_volume_that_does_not_mount_keeps_the_container_from_being_made() -> None:
     waiting = pod(phase="Pending", ready=False, conditions=[STARTING], state={"waiting": {"reason": "ContainerCreating"}})
     found = facts(waiting, [event("FailedMount", 'MountVolume.SetUp failed for volume "models"')])

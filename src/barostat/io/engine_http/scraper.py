@@ -151,7 +151,7 @@ class Scraper:
             if kind == "vllm" or (page.cut and kind.startswith("prometheus")):
                 return ""
             if kind.startswith("prometheus") and self.probe is not None and parse_version(self.probe.version):
-                self._remark(f"{base}: /metrics shows no vllm: series; the engine was started with --disable-log-stats, start it without")
+                self._remark(f"{base}: /metrics shows no engine's series: {scrape.exposition.problems[0]}")
                 return ""
             what = _KINDS.get(kind, "holds no metrics")
         self.not_vllm = f"{base} answers, but it is not vLLM: /metrics {what}; give the address of the engine itself"

@@ -51,6 +51,7 @@ HARMS = (
     "queue-rejections",
     "restarts",
 )
+ENDED = ("crash-looping", "restarts", "process-ended", "engine-died", "start-cut-short")
 FIRST_LOAD_RANK = 30
 """Causes below this rank are failures (a dead card, a refused start), from it on load."""
 ENDS = ("log_engine_dead", "log_gpu_program_error")
@@ -158,7 +159,7 @@ def judge_window(window: Window, elsewhere: str = "") -> ReplicaReport:
         contributing=_contributing(judged, diagnosis.cause),
         ruled_out=_ruled_out(judged, diagnosis.cause),
         not_ruled_out=_not_ruled_out(judged, diagnosis.cause),
-        missing=wanted(lacking),
+        missing=wanted(lacking, ended=bool(case.present(*ENDED))),
         next=steps,
         not_advised=refused,
         problems=(*window.config.problems, *broken, *crashed),
@@ -179,6 +180,8 @@ def choose(judged: Mapping[CauseName, tuple[int, Judgement]], case: Case) -> tup
         _, name, claim = sure[0]
         return Diagnosis(name, claim.severity, round(claim.confidence, 2), _sentence(claim.summary), claim.variant), claim.rests_on
     seen = case.present(*DEATHS, *HARMS)
+    if seen:
+        seen = (*case.present("engine-asleep"), *seen)
     severity: Severity = "critical" if case.present(*DEATHS) else "warning" if seen else "info"
     if weak := sorted(claims, key=lambda entry: -entry[2].confidence):
         _, name, claim = weak[0]

@@ -32,8 +32,10 @@ SOURCES: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
-def wanted(missing: Iterable[str]) -> tuple[str, ...]:
-    """Sentences for the missing signals, each source once, most useful first."""
+def wanted(missing: Iterable[str], *, ended: bool = False) -> tuple[str, ...]:
+    """Sentences for the missing signals, each source once, most useful first: of an engine that `ended` that is its log."""
     names = tuple(missing)
     found = [text for prefixes, text in SOURCES if any(name.startswith(prefixes) for name in names)]
+    if ended:
+        found.sort(key=lambda text: "log" not in text.partition(":")[0] or "kernel" in text or "gateway" in text)
     return tuple(found)

@@ -43,12 +43,14 @@ def judge(scene: Scene) -> Iterator[Found]:
         if host.other_device and host.gpus is None:
             continue
         cpu = engine.is_cpu and not (host.gpus or 0) and not (engine.version is not None and engine.version.before(CPU_WORKER_SINCE))
-        needed = NEEDED_CARDS_BYTES if engine.ranks > 1 else NEEDED_CPU_BYTES if cpu else 0
+        spread = engine.pod is not None and engine.pod.nodes > 1 and host.gpus
+        workers = min(engine.ranks, int(host.gpus or 0)) if spread else engine.ranks
+        needed = NEEDED_CARDS_BYTES if workers > 1 else NEEDED_CPU_BYTES if cpu else 0
         if host.shm_bytes >= needed:
             continue
-        why = f"{engine.ranks} workers" if engine.ranks > 1 else "the CPU backend"
+        why = f"{workers} workers" if workers > 1 else "the CPU backend"
         argument = engine.arguments.get("tensor_parallel_size")
-        told = engine.ranks > 1 or engine.version is not None or (engine.floating and engine.own_image)
+        told = workers > 1 or engine.version is not None or (engine.floating and engine.own_image)
         yield Found(
             host.shm_place or (argument.place if argument is not None else engine.place),
             f"/dev/shm has {host.shm_bytes / _MIB:.0f} MiB, too little for {why}",

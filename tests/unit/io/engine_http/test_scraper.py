@@ -96,8 +96,21 @@ def test_an_engine_without_statistics_is_still_an_engine() -> None:
         scraper = _looked(port)
     assert len(scraper.scrapes) == 1
     assert scraper.problems == [
-        f"http://localhost:{port}: /metrics shows no vllm: series; the engine was started with --disable-log-stats, start it without"
+        (
+            f"http://localhost:{port}: /metrics shows no engine's series: Prometheus metrics, but none of vLLM's: another server, or "
+            "a vLLM started with --disable-log-stats"
+        )
     ]
+
+
+def test_a_router_is_not_told_that_its_engine_says_nothing() -> None:
+    with serving(vllm(metrics=answer('# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{server="http://a:8000"} 3\n'))) as (
+        port,
+        _,
+    ):
+        scraper = _looked(port)
+    assert "a router's own metrics" in scraper.problems[0]
+    assert "--disable-log-stats" not in scraper.problems[0]
 
 
 def test_half_a_scrape_is_kept_with_a_remark() -> None:

@@ -148,3 +148,9 @@ def test_an_engine_that_admits_nobody_hangs() -> None:
 )
 def test_a_queue_that_something_else_explains_is_no_hang(reason: dict[str, float]) -> None:
     assert judged({**STANDING, **reason}, every_s=15.0).diagnosis.cause != "hung-engine"
+
+
+def test_requests_that_wait_for_a_sleeping_engine_are_told_that_it_sleeps() -> None:
+    said = judged({**STANDING, "engine_sleeping": 1.0}, every_s=15.0).diagnosis
+    assert said.cause == "unknown"
+    assert "the engine was put to sleep; 5 wait" in said.summary

@@ -340,6 +340,8 @@ class Life:
         if happened is None:
             happened = self._happened[kind] = _Happened(at)
             self._generating_lines = 0
+        if kind in _OF_A_START and happened.weak and not weak:
+            happened.count = 0  # so far only the heading of this error was read
         happened.count += 1
         happened.last_at = at
         if not weak or happened.weak:

@@ -143,7 +143,7 @@ class Reader:
             return
         if line.level not in _QUIET and text[:1] in " ^":
             life.frame(text)
-            if "rror" not in text and "emory" not in text and "Slowdown" not in text:
+            if not any(word in text for word in ("rror", "emory", "Slowdown", "Assertion failed, ")):
                 return
         elif line.level in _QUIET:
             life.traceback_ends()
@@ -267,6 +267,8 @@ def may_say_something(raw: str) -> bool:
         or "derived" in raw
         or "apturing" in raw
         or "egmentation" in raw
+        or "egfault" in raw
+        or "Assertion failed" in raw
         or "core dumped" in raw
         or "HSA_" in raw
         or "Finished server" in raw

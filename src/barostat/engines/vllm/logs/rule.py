@@ -46,7 +46,9 @@ def rule(
     return Rule(kind, hints, re.compile("|".join(wordings)), level, starting, weak, re.compile("|".join(unless)) if unless else None)
 
 
-EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|Exit|Failure|Failed|NotFound))(?::\s*(?P<what>.*))?$")
+EXCEPTION = re.compile(
+    r"^(?:[A-Za-z_]\w*\.)*(?P<exception>[A-Z]\w*(?:Error|Exception|Exit|Failure|Failed|NotFound)(?:_\w+)?)(?::\s*(?P<what>.*))?$"
+)
 HARMLESS_EXCEPTIONS = frozenset(
     {"CancelledError", "HTTPException", "GeneratorExit", "BrokenPipeError", "ConnectionResetError", "SystemExit", "RequestValidationError"}
 )

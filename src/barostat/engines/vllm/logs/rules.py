@@ -134,10 +134,10 @@ _DEVICE: tuple[Rule, ...] = (
             "GPU Hang",
             "CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)",
             (
-                "(?:CUDA|HIP) error: (?:invalid (?:argument|configuration|device function|resource handle)|operation not "
+                "(?:CUDA|HIP) error: (?:invalid (?:argument|configuration|resource handle)|operation not "
                 "(?:permitted|supported)|unknown error|the launch timed out)"
             ),
-            r"cudaErrorInvalid\w+",
+            r"cudaErrorInvalid(?!DeviceFunction)\w+",
         ),
     ),
     rule(
@@ -274,6 +274,7 @@ ENGINE_DEAD: Rule = rule(
         "died",
         "SEGV",
         "egmentation",
+        "egfault",
         "core dumped",
         "Fatal Python",
         "ActorDied",
@@ -301,6 +302,7 @@ ENGINE_DEAD: Rule = rule(
         "Timed out waiting for engine core",
         "SIGSEGV",
         "[Ss]egmentation fault",
+        "Segfault encountered",
         "core dumped",
         "Fatal Python error",
         "terminate called after",

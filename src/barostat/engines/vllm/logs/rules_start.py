@@ -15,6 +15,9 @@ _DESCRIBED = (
 )
 """Settings in words that torch's and Python's own errors use of tensors and of code, too."""
 
+_BUILDERS = r"ptxas|nvcc|ninja|gcc|g\+\+|cc|c\+\+|clang|clang\+\+|hipcc|cmake"
+"""Programs that build kernels at a start; where they fail, they or a header are missing."""
+
 # A name that cannot be had is told before a value that is refused: "not supported" of a model architecture is about the model.
 START_RULES: tuple[Rule, ...] = (
     rule(
@@ -73,6 +76,7 @@ START_RULES: tuple[Rule, ...] = (
             "gated",
             "retriev",
             "recognize",
+            "xception: Could not receive",
         ),
         (
             r"\b40[134] Client Error",
@@ -111,6 +115,8 @@ START_RULES: tuple[Rule, ...] = (
             "ConnectTimeout.{0,80}huggingface",
             "No (?:model|safetensors|weight) (?:weights )?files? (?:was |were )?found",
             "Unrecognized model in",
+            # object stores: botocore, and Run:ai's streamer
+            r"NoCredentialsError|Unable to locate credentials|Could not receive runai_response",
         ),
         starting=True,
         unless=(r"\.triton|torchinductor|\.cache/(?:vllm|flashinfer|torch)|: '?/(?:proc|sys|dev)/",),
@@ -127,11 +133,16 @@ START_RULES: tuple[Rule, ...] = (
             "invalid device ordinal",
             "rror: DP adjusted",
             "Duplicate GPU",
+            "invalid tool call parser",
+            "invalid reasoning parser",
+            "Assertion failed, ",
         ),
         (
             # A Service called `vllm` gives every pod of its namespace a VLLM_PORT of its own (service links).
             r"VLLM_PORT .{0,80}appears to be a URI",
-            r"validation errors? for \w*(?:Config|Args)",
+            # what pydantic says of a configuration's own check
+            r"^\s{0,8}(?:Value error|Assertion failed), ",
+            r"KeyError: .{0,3}invalid (?:tool call|reasoning) parser",
             "is not divisible by",
             "must be (?:evenly )?divisible by",
             "greater than the derived max_model_len",
@@ -145,15 +156,16 @@ START_RULES: tuple[Rule, ...] = (
             "Duplicate GPU detected",
             r"DP adjusted local rank \d+ is out of bounds",
             "number of required GPUs exceeds",
+            "Cannot provide a placement group",
             "Bfloat16 is only supported on GPUs",
-            "No CUDA GPUs are available",
             "CUDA error: invalid device ordinal",
-            "Failed to infer device type",
             "Too large swap space",
             "trust_remote_code=True",
         ),
         starting=True,
     ),
+    # the first line of an error whose next one says what is wrong
+    rule("invalid_config", ("validation",), (r"validation errors? for \w*(?:Config|Args)",), starting=True, weak=True),
     rule(
         "broken_install",
         (
@@ -172,9 +184,25 @@ START_RULES: tuple[Rule, ...] = (
             "non supported HW",
             "nvidia-container-cli",
             'exec: "',
+            "No such file or directory: '",
+            "non-zero exit status",
+            "RuntimeError: ",
+            "No CUDA GPUs",
+            "no GPU available",
+            "invalid device function",
         ),
         (
             r"^(?:ImportError|ModuleNotFoundError): ",
+            "No CUDA GPUs are available",
+            "Failed to infer device type",
+            r"NVMLError_(?:DriverNotLoaded|LibraryNotFound)\b",
+            "[Cc]urrent node has no GPU available",
+            # the runtimes' words for code that was not built for this card
+            "(?:CUDA|HIP) error: invalid device function",
+            rf"No such file or directory: '(?:[^']{{0,200}}/)?(?:{_BUILDERS})'",
+            rf"Command '?\[?'?(?:\S{{0,200}}/)?(?:{_BUILDERS})\b.{{0,2000}} returned non-zero exit status",
+            r"[Ff]lash[Ii]nfer\S* version .{0,80}does not match",
+            r"^RuntimeError: (?:NIXL|nixl|DeepEP|deep_ep|LMCache|lmcache|Mooncake|mooncake)\b.{0,20} is not available",
             "error while loading shared libraries",
             "NVIDIA driver on your system is too old",
             "CUDA driver version is insufficient",
@@ -194,6 +222,8 @@ START_RULES: tuple[Rule, ...] = (
         ),
         starting=True,
     ),
+    # met at work it is a program's fault again
+    rule("gpu_program_error", ("invalid device function",), ("(?:CUDA|HIP) error: invalid device function",)),
     rule(
         "storage_refused",
         (

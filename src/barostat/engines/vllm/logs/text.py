@@ -13,6 +13,8 @@ from barostat.engines.vllm.logs.clock import OTHER, WRAPPER, Stamp, instant, loc
 LONGEST = 32_768
 """Characters of a line that are looked at. The longest line that says something, the resolved configuration, has about 6,000."""
 QUOTED = 400
+_PYDANTIC_ASIDE = re.compile(r" \[type=\w{1,40}, input_value=.*$")
+"""What pydantic adds to a message: the value as Python prints it, cut in its middle."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 # colours whose escape was lost on the way, or is written out: `[36m`, `^[[36m`, `#033[36m`, `\u001b[36m`
@@ -138,7 +140,7 @@ def engine_index(process: str) -> str:
 @lru_cache(maxsize=64)  # every setting of one long line quotes that line
 def quote(text: str) -> str:
     """The line fit to be shown: no prompt, no token or key, at most 300 characters."""
-    text = _PROMPT.sub(r"\1...", text.strip()[: 8 * QUOTED])
+    text = _PROMPT.sub(r"\1...", _PYDANTIC_ASIDE.sub("", text.strip()[: 8 * QUOTED]))
     text = _SECRETS.sub(lambda found: (found[1] or found[2] or found[3] or "") + "***" + ("@" if found[3] else ""), text)
     return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
 

@@ -110,7 +110,7 @@ def _replica(replica: ReplicaReport, *, wide: bool) -> RenderableType:
     refused = replica.not_advised if wide else replica.not_advised[:SHORT_REFUSED]
     parts += _section("Leave", [_named(names, because) for names, because in by_reason(refused)])
     if replica.diagnosis.cause == "unknown" or wide:
-        parts += _section("To tell, give", [Text(text) for text in (replica.missing if wide else replica.missing[:SHORT_MISSING])])
+        parts += _section("To tell", [Text(text) for text in (replica.missing if wide else replica.missing[:SHORT_MISSING])])
     if wide:
         parts += _section("Unknown", [Text("; ".join(not_measured(replica.symptoms)))])
         absent = [(finding.name, finding.verdict.because) for finding in replica.symptoms if isinstance(finding.verdict, Absent)]

@@ -73,3 +73,15 @@ def test_a_callers_mistake_and_the_code_that_tells_it_are_no_broken_collective()
     code = '[rank0]:     raise RuntimeError(f"NCCL error: {error_str}")'
     assert _kinds(code, "[rank0]: RuntimeError: NCCL error: invalid usage (run with NCCL_DEBUG=WARN for details)") == {"unclassified_error"}
     assert _kinds(code) == set()
+
+
+def test_the_heading_of_a_refusal_is_neither_the_reason_nor_a_second_one() -> None:
+    heading = "(APIServer pid=1) pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig"
+    reason = "(APIServer pid=1)   Value error, fp8_e5m2 kv-cache is not supported with fp8 checkpoints. [type=value_error, input_value=Args((), {'mod"
+    refused = digest([*START, heading, reason], source="x").event("invalid_config")
+    assert refused is not None
+    assert refused.count == 1
+    assert refused.quote == "Value error, fp8_e5m2 kv-cache is not supported with fp8 checkpoints."
+    alone = digest([*START, heading], source="x").event("invalid_config")
+    assert alone is not None
+    assert alone.quote.endswith("for VllmConfig")
