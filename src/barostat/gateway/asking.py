@@ -41,6 +41,11 @@ class Asking(ABC):
 
     @property
     @abstractmethod
+    def is_owed(self) -> bool:
+        """It has been sent, no token has come of it as far as is seen, and what it waits for is the engine's core."""
+
+    @property
+    @abstractmethod
     def passed_bytes(self) -> int:
         """Of its answer, to the client."""
 

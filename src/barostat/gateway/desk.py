@@ -271,14 +271,13 @@ class Desk:
                 best = replica
         return best
 
-    def owed_by(self, replica: Replica) -> bool:
-        """A request that it was given has no token yet. What has to be fetched first may take its time."""
+    def could_be_elsewhere(self, replica: Replica, since: float) -> bool:
+        """It owes a request that it was given since then its first token, and there is another engine that could have it."""
         return any(
             one.served_by == replica.name
-            and not one.produced
-            and (one.stream or not one.passed_bytes)
-            and one.shape is not None
-            and not one.shape.media
+            and one.is_owed
+            and one.asked_at >= since
+            and self.any_replica((*self._not_on(one, one.shape), replica.name) if one.shape is not None else (replica.name,)) is not None
             for one in self.running.values()
         )
 

@@ -46,6 +46,7 @@ class Exchange(Asking):
     tries = 0
     heard_at = 0.0
     ends_at = 0.0
+    ends_for = "stream-time"
     framing: Framing | None = None
     answer: AnswerSoFar | None = None
 
@@ -287,6 +288,14 @@ class Exchange(Asking):
         self._leave_engine()
 
     @property
+    def is_owed(self) -> bool:
+        """Not with a picture, which is fetched first, nor where the engine uses tools of its own between two turns."""
+        shape = self.shape
+        if shape is None or shape.media or (shape.tools and shape.route == "responses") or self.upstream is None:
+            return False
+        return not self.produced and (self.stream or not self.passed_bytes)
+
+    @property
     def produced(self) -> int:
         """Tokens that have passed, as far as a stream's events tell."""
         return 0 if self.answer is None else self.answer.produced
@@ -328,7 +337,7 @@ class Exchange(Asking):
             self._leave_engine()
             self._refuse(503, "draining", "The gateway is shutting down.", retry_after_s=1.0, ended="cut")
         elif self.stream:
-            self.ends_at = -self.gateway.rounds.now
+            self.ends_at, self.ends_for = -self.gateway.rounds.now, "draining"
             self._end_stream()
 
     def cut_off(self) -> None:
@@ -350,7 +359,7 @@ class Exchange(Asking):
         self.client.transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(events), events))
         self._leave_engine()
         self.gateway.metrics.stream_ended()
-        self.reason = "draining" if self.gateway.draining else "stream-time"
+        self.reason = self.ends_for
         self._settle("cut", NOT_SAID)
         self.client.answered(keep=self.head.persistent)
 

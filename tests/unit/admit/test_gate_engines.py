@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.support.gates import Gate
 
 from barostat.admit import gate
@@ -64,6 +65,26 @@ def test_sharing_is_learned_beside_prompts_that_are_not_computed_yet() -> None:
         ratio[name] = tried.ledger.replicas["r0"].shared_ratio
     assert ratio["none shared"] > 0.99  # what is not computed yet holds nothing, and is not taken for shared
     assert ratio["nine tenths shared"] < 0.2
+
+
+def test_what_is_far_from_what_was_believed_is_believed_sooner_and_noise_more_slowly() -> None:
+    tried = Gate(kv_tokens=20_000)
+    numbers = [tried.admit(900, 20).reservation for _ in range(10)]
+    for number in numbers:
+        gate.produced(tried.ledger, number, 10, 1.0)
+    replica = tried.ledger.replicas["r0"]
+
+    def moved_by(each: float) -> float:
+        """Of the way from what was believed to what a look says, at which each prompt holds so many tokens."""
+        before = replica.shared_ratio
+        gate.observed(tried.ledger, "r0", Observation((10 * each + 10 * 18) / 20_000, 10, 0, 0), 1.0)
+        return (before - replica.shared_ratio) / (before - each / 900)
+
+    assert moved_by(180) == pytest.approx(0.6)
+    replica.shared_ratio = 0.25
+    assert moved_by(180) == pytest.approx(0.3)
+    replica.shared_ratio = 0.2
+    assert moved_by(225) == pytest.approx(0.5)
 
 
 def test_shared_prefixes_make_room_and_other_clients_take_it() -> None:

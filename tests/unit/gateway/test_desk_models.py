@@ -250,6 +250,20 @@ def test_a_template_that_adds_much_widens_no_other_models_bound() -> None:
     assert world.desk.bound_exceeded == 1
 
 
+def test_an_input_above_its_bound_widens_it_once_by_whatever_name_it_was_asked_for() -> None:
+    world = World(replicas=2)
+    serves(world, "plain", "wordy")
+    teach(world, "wordy", 30_000, answers=1)
+    sizes = world.desk.ledger.replicas["engine-1:8000"].learned.inputs
+    added = sizes.added_tokens
+    shape = shape_of("chat", b'{"messages": [{"role": "user", "content": "%b"}]}' % (b"word " * 1000))
+    assert isinstance(shape, Shape)
+    for _ in range(5):
+        shape.bound = world.desk.engines_of(shape).counts.bound(shape)
+        world.desk.counted(shape, 30_000, "engine-1:8000")
+    assert sizes.added_tokens - added < 1000
+
+
 def test_one_model_on_several_engines_is_learned_of_as_one_whatever_name_clients_call_it_by() -> None:
     world = World(replicas=2)
     serves(world, "m", "m")

@@ -67,6 +67,16 @@ def test_half_an_answer_when_the_gateway_ends_is_no_client_that_left(tmp_path: P
     world.at_rest()
 
 
+def test_a_stream_whose_time_is_up_while_the_gateway_drains_has_had_its_time(tmp_path: Path) -> None:
+    world, lines = logged(tmp_path)
+    world.client().sends(chat(max_tokens=5, stream=True))
+    world.engine().says(chunked(event({"id": "1", "choices": [{"delta": {"content": "a"}}]}), end=False))
+    world.gateway.draining = True
+    world.passes(31)
+    assert lines() == [("chat", 200, "stream-time")]
+    world.at_rest()
+
+
 def leaves(_: World, client: Side) -> None:
     client.leaves()
 

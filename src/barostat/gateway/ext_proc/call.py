@@ -273,6 +273,11 @@ class Call(Asking):
         self._tail = (self._tail + data)[-TAIL_BYTES:]
         return messages.streamed_answer(message) if self._full_duplex_answer else messages.BODY_PASS
 
+    @property
+    def is_owed(self) -> bool:
+        """False: what is shown of an answer is for Envoy's configuration to say, and what is reckoned of it is no evidence."""
+        return False
+
     def look(self) -> None:
         """Once a second: what it has produced is told, by the engine's pace where the answer is not shown."""
         if not self.reservation or not self.forwarded_at or self.settled:

@@ -94,9 +94,8 @@ class LimitsInForce:
         if held is None or (held.holder, held.values, held.enforce) != (asked.holder, asked.values, asked.enforce):
             self._metrics.count("overrides_total", outcome="set")
             watched = " (and enforces them)" if asked.enforce else ""
-            say(
-                f"{asked.holder} sets limits for a while{watched}: {', '.join(f'{name} {value:g}' for name, value in asked.values.items())}"
-            )
+            values = ", ".join(f"{name} {value:.10g}" for name, value in asked.values.items())
+            say(f"{asked.holder} sets limits for a while{watched}: {values}")
             self._tell(now)
         return asked
 

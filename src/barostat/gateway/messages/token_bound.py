@@ -99,11 +99,11 @@ class TokenCounts:
         return int(len(text) * self.sizes.of_a_byte(route)) + 1
 
     def learn(self, shape: Shape, prompt_tokens: int) -> bool:
-        """`usage` said how many tokens this one was. True if that is above its bound."""
+        """`usage` said how many tokens this one was. True if that is above the bound that it was admitted by."""
         if shape.prompt_ids or shape.text_bytes <= 0 or prompt_tokens <= 0:
             return False
-        above = prompt_tokens - (shape.bound or self.bound(shape))
-        if above > 0:
-            self.sizes.above_the_bound(shape.media, above)
+        bound = self.bound(shape)  # as these engines have it by now, which need not be what it was admitted by
+        if prompt_tokens > bound:
+            self.sizes.above_the_bound(shape.media, prompt_tokens - bound)
         self.sizes.learn(shape.route, shape.text_bytes, shape.media, prompt_tokens)
-        return above > 0
+        return prompt_tokens > (shape.bound or bound)

@@ -18,9 +18,9 @@ from barostat.engines.vllm.metrics.settings import settings
 _VALUE = re.compile(rb"(?:\{[^\n]*\})?[ \t]+([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![^\s])")
 _PROGRESS = (
     b"vllm:generation_tokens_total", b"vllm:prompt_tokens_total", b"vllm:iteration_tokens_total_count", b"vllm:request_success_total",
+    b"vllm:prefix_cache_queries_total",
 )  # fmt: skip
-
-
+"""The first four are counted with the tokens of an answer, the last when a request is first scheduled."""
 _GAPS = (b"vllm:inter_token_latency_seconds", b"vllm:time_per_output_token_seconds")
 """Newer and older name of the histogram of times between two tokens; some versions show both."""
 _LARGEST = 1e18

@@ -2,10 +2,12 @@
 
     unknown --answers--> up --no connection, or three looks without an answer--> unreachable --answers--> up
                           |--/health is not 200--> unhealthy --200--> up
-                          |--requests run and nothing has come of them for STALLED_S--> stalled --tokens--> up
+                          |--requests run and nothing has moved for STALLED_S--> stalled --something moves--> up
+                          |--idle by its page, but owes an answer for OWED_S--> stalled --something moves, or nothing is owed--> up
 
-200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does. A core that hung
-while it had nothing to do never says that requests run: those that this gateway has sent and that have no token yet count as well.
+200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does, and its pool, which
+fills while a long prompt is computed and no token is counted. A core that hung while it had nothing to do never says that requests run:
+those that this gateway has sent count then. A first step that compiles looks the same: it is left only where there is another engine.
 An engine that is stalled gets nothing new; what it has been given is left to the clients and the time-outs.
 """
 
@@ -14,7 +16,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from barostat.gateway.desk import Desk
 from barostat.gateway.messages.served import Served, served_in
@@ -25,6 +29,7 @@ from barostat.gateway.watching.engine_page import EnginePage, pool_in, read_page
 EVERY_S = 1.0
 WITHIN_S = 5.0
 STALLED_S = 20.0
+OWED_S = 60.0
 MISSED = 3
 _POOL_AGAIN_S = 60.0
 Answer = tuple[int, bytes] | None
@@ -33,32 +38,50 @@ Answer = tuple[int, bytes] | None
 
 @dataclass(slots=True)
 class Watched:
-    """What is remembered of one engine between two looks."""
+    """What is remembered of one engine between two looks. `anew_at`: it has begun anew by then."""
 
     missed: int = 0
     progress: float = -1.0
-    progress_at: float = 0.0
+    usage_ratio: float = 0.0
+    moved_at: float = 0.0
+    anew_at: float = -math.inf
     pool_at: float = -_POOL_AGAIN_S
     gaps: float = math.inf
     gaps_s: float = 0.0
 
 
-def stands(before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float, *, owes: bool = False) -> Standing:
+def _nothing_owed(_: float) -> bool:
+    return False
+
+
+def stands(
+    before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float, owed: Callable[[float], bool] = _nothing_owed
+) -> Standing:
     """How the engine is, after one more look; `seen` is brought up to date. `health`: its status, None where it did not answer.
 
-    `owes`: it was sent requests that have no token yet.
+    `owed`: another engine could do what this one owes, an answer without a token of those that were sent to it since then.
     """
     if health is None:
         seen.missed += 1
+        seen.anew_at = now
         return "unreachable" if seen.missed >= MISSED or before in ("unknown", "unreachable") else before
     seen.missed = 0
     if health != 200:
+        seen.anew_at = now
         return "unhealthy"
-    if page is not None:
-        if page.progress != seen.progress or not (page.running or owes):
-            seen.progress, seen.progress_at = page.progress, now
-        elif now - seen.progress_at > STALLED_S or before == "stalled":
+    if page is None:
+        return "up"
+    if page.progress < seen.progress:
+        seen.anew_at = now
+    if (page.progress, page.usage_ratio) != (seen.progress, seen.usage_ratio):
+        seen.progress, seen.usage_ratio, seen.moved_at = page.progress, page.usage_ratio, now
+    elif page.running:
+        if now - seen.moved_at > STALLED_S or before == "stalled":
             return "stalled"
+    elif page.waiting or not owed(seen.anew_at):
+        seen.moved_at = now
+    elif now - seen.moved_at > OWED_S or before == "stalled":
+        return "stalled"
     return "up"
 
 
@@ -115,8 +138,8 @@ class Health:
         text = metrics[1] if metrics is not None and metrics[0] == 200 else b""
         page = read_page(text) if text else None
         now = self._desk.clock()
-        owes = self._desk.owed_by(replica)
-        standing = stands(replica.standing, watched, health[0] if health is not None else None, page, now, owes=owes)
+        owed = partial(self._desk.could_be_elsewhere, replica)
+        standing = stands(replica.standing, watched, health[0] if health is not None else None, page, now, owed)
         if replica.standing != "up":  # it may have been started anew, with another pool
             watched.pool_at = now - _POOL_AGAIN_S
         if standing == "up" and page is not None and now - watched.pool_at >= _POOL_AGAIN_S:
@@ -147,7 +170,7 @@ def _why(replica: Replica, standing: Standing, asked: Question, health: Answer, 
     """Why the engine stands so, in words; empty where all is well."""
     path = replica.address.path.decode()
     if standing == "stalled":
-        return f"requests run there, and no token has come of them for {STALLED_S:g} s"
+        return "it has requests, and nothing has come of them"
     if health is None:
         return replica.why if asked.refused else asked.broke or f"{path}/health has not answered within {WITHIN_S:g} s"
     if standing != "up":

@@ -70,8 +70,8 @@ def test_who_sets_limits_and_takes_them_back_is_said(tmp_path: Path, capsys: pyt
     limits.put(LEVER, 100.0)
     limits.put(LEVER, 101.0)  # renewed: nothing is new
     assert capsys.readouterr().err == "barostat gateway: mitigate sets limits for a while: maxOutputTokens 50, kvTokenBudget 900\n"
-    limits.put({**LEVER, "enforce": True}, 101.0)
-    assert "for a while (and enforces them): " in capsys.readouterr().err
+    limits.put({**LEVER, "enforce": True, "limits": {"kvTokenBudget": 1_234_567}}, 101.0)
+    assert "for a while (and enforces them): kvTokenBudget 1234567\n" in capsys.readouterr().err
     limits.take_back(102.0, "mitigate")
     assert capsys.readouterr().err == "barostat gateway: the limits set by mitigate are taken back: the file's again\n"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.support.gateway_wire import World, chat, chunked, event, ok
 
 from barostat.gateway.replica import Standing
 from barostat.gateway.watching.engine_page import EnginePage, pool_in, read_page
-from barostat.gateway.watching.health import MISSED, STALLED_S, Health, Watched, stands
+from barostat.gateway.watching.health import MISSED, OWED_S, STALLED_S, Health, Watched, stands
 
 PAGE = EnginePage(usage_ratio=0.5, running=3, waiting=1, preemptions=0, progress=100.0, engines=1)
 
@@ -99,29 +100,64 @@ async def looked(world: World, health: Health, page: bytes) -> Standing:
     return world.replicas[0].standing
 
 
-IDLE = TEXT.replace(b"} 3.0", b"} 0.0").replace(b"} 2.0", b"} 0.0")
+WAITING = TEXT.replace(b"} 3.0", b"} 0.0").replace(b"} 2.0", b"} 0.0")
+IDLE = WAITING.replace(b'waiting{engine="0",model_name="m"} 1.0', b'waiting{engine="0",model_name="m"} 0.0')
 
 
-@pytest.mark.parametrize("answer", [b"", chunked(event({"choices": [{"delta": {"content": "a"}}]}), end=False)])
-def test_a_core_that_hung_before_it_was_asked_is_a_stall_until_nobody_waits(answer: bytes) -> None:
-    async def run() -> list[Standing]:
-        world = World()
-        health, client = Health(world.desk), world.client()
-        world.slow_dials = True
-        client.sends(chat(max_tokens=5, stream=True))
-        world.slow_dials = False
-        world.goes_on()
-        asked = world.engines.pop()
-        asked.says(answer)
-        found = [await looked(world, health, IDLE)]
-        world.passes(STALLED_S + 1)
-        found.append(await looked(world, health, IDLE))
-        client.leaves()
-        found.append(await looked(world, health, IDLE))
-        world.at_rest()
-        return found
+FIRST = chunked(event({"choices": [{"delta": {"content": "a"}}]}), end=False)
+PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a/b.png"}}]}]
 
-    assert asyncio.run(run()) == ["up", "up" if answer else "stalled", "up"]
+
+async def owed(asked: bytes, page: bytes, *, answer: bytes = b"", replicas: int = 2, after_s: float = OWED_S + 1) -> list[Standing]:
+    """An engine with this page is sent a request, says this much, and then nothing: at once, after so long, and when nobody waits."""
+    world = World(replicas=replicas)
+    health, client = Health(world.desk), world.client()
+    world.slow_dials = True
+    client.sends(asked)
+    world.slow_dials = False
+    world.goes_on()
+    world.engines.pop().says(answer)
+    found = [await looked(world, health, page)]
+    world.passes(after_s)
+    found.append(await looked(world, health, page))
+    client.leaves()
+    found.append(await looked(world, health, page))
+    world.at_rest()
+    return found
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_core_that_hung_before_it_was_asked_is_a_stall_until_nobody_waits(stream: bool) -> None:
+    assert asyncio.run(owed(chat(max_tokens=5, stream=stream), IDLE)) == ["up", "stalled", "up"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "page", "more"),
+    [
+        (chat(max_tokens=5, stream=True), IDLE, {"answer": FIRST}),
+        (chat(max_tokens=5, stream=True), IDLE, {"replicas": 1}),
+        (chat(max_tokens=5, stream=True), IDLE, {"after_s": OWED_S - 1}),
+        (chat(max_tokens=5, stream=True), WAITING, {}),
+        (chat(max_tokens=5, messages=PICTURE), IDLE, {}),
+    ],
+    ids=["it has begun", "the only one", "not for long", "they wait there", "a picture is fetched"],
+)
+def test_what_may_take_its_time_is_no_stall(asked: bytes, page: bytes, more: dict[str, Any]) -> None:
+    assert asyncio.run(owed(asked, page, **more)) == ["up", "up", "up"]
+
+
+def test_what_an_engine_owed_before_it_began_anew_is_not_owed_by_the_new_one() -> None:
+    seen, asked_at = Watched(), 5.0
+    idle = replace(PAGE, running=0, waiting=0)
+    standing: Standing = "up"
+    for page, at in ((idle, 0.0), (replace(idle, progress=1.0), 10.0), (replace(idle, progress=1.0), 11.0 + OWED_S)):
+        standing = stands(standing, seen, 200, page, at, lambda since: asked_at >= since)
+    assert standing == "up"
+
+
+def test_a_long_prompt_that_fills_the_pool_is_no_stall() -> None:
+    looks = [(200, replace(PAGE, usage_ratio=at / 1000), float(at)) for at in range(0, 100, 10)]
+    assert after(*looks) == "up"
 
 
 def test_a_look_tells_the_desk_what_the_engine_has() -> None:
