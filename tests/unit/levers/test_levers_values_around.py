@@ -105,7 +105,7 @@ def test_a_long_line_is_cut_between_words_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("line", "change"),
     [
-        ("RuntimeError: No CUDA GPUs are available", "nvidia.com/gpu: 1"),
+        ("RuntimeError: No CUDA GPUs are available", "nvidia.com/gpu: <one for each worker"),
         ("ModuleNotFoundError: No module named 'lmcache'", "holds what is missing"),
         ("RuntimeError: flashinfer-cubin version (0.5.2) does not match flashinfer version (0.5.3). Please install", "as released"),
         ("RuntimeError: HIP error: invalid device function", "this node's driver and card"),
