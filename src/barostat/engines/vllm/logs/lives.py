@@ -49,6 +49,8 @@ _ROOTS = (
 
 
 _OF_A_START = frozenset(rule.kind for rule in RULES if rule.starting) - {"unclassified_error"} | {"gpu_oom", "gpu_oom_graph_capture"}
+_HEADED = frozenset(rule.kind for rule in RULES if rule.starting and rule.weak)
+"""Failures of a start that have lines of their own for what only heads or follows them: such a line counts until the failure is read."""
 _DIED_AT_WORK = "EngineCore encountered a fatal error"
 """vLLM says this of a core that had started; of one that had not it says `EngineCore failed to start`."""
 
@@ -340,9 +342,10 @@ class Life:
         if happened is None:
             happened = self._happened[kind] = _Happened(at)
             self._generating_lines = 0
-        if kind in _OF_A_START and happened.weak and not weak:
+        if kind in _HEADED and happened.weak and not weak:
             happened.count = 0  # so far only the heading of this error was read
-        happened.count += 1
+        if kind not in _HEADED or happened.weak or not weak:
+            happened.count += 1
         happened.last_at = at
         if not weak or happened.weak:
             happened.text = text[: 8 * QUOTED]

@@ -85,3 +85,14 @@ def test_the_heading_of_a_refusal_is_neither_the_reason_nor_a_second_one() -> No
     alone = digest([*START, heading], source="x").event("invalid_config")
     assert alone is not None
     assert alone.quote.endswith("for VllmConfig")
+
+
+def test_headings_and_reasons_of_two_processes_are_two_refusals() -> None:
+    heading = "(APIServer pid={}) pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig"
+    reason = "(APIServer pid={})   Value error, fp8_e5m2 kv-cache is not supported with fp8 checkpoints."
+    each = [line.format(pid) for pid in (1, 2) for line in (heading, reason)]
+    for lines in (each, [each[0], each[2], each[1], each[3]]):
+        refused = digest([*START, *lines], source="x").event("invalid_config")
+        assert refused is not None
+        assert refused.count == 2
+        assert refused.quote.startswith("Value error")
