@@ -27,7 +27,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     taken = situation.variant in ("pod", "argument", "") and not detail_of(window, "log_broken_install", "log_storage_refused")
     if taken and (port := detail_of(window, "log_port_in_use")):
         now = int(number_in(r"\bport:? (\d+)", port) or window.config.number("port") or 8000)
-        return Proposal(NAME, f"--port {now + 1}", f"port {now} is taken by another process", True, 20)
+        change = f"--port {now + 1}"
+        if window.pod:
+            change = f"{now + 1} in the place of {now}, all at once: --port, containerPort, the probes, the Service's targetPort"
+        return Proposal(NAME, change, f"port {now} is taken by another process", True, 20)
     if situation.variant not in ("argument", ""):
         return NotApplicable(NAME, "no value of an argument was refused")
     sure = all(found is not None and found.certain for found in map(window.config.get, ("max_num_seqs", "max_num_batched_tokens")))
@@ -59,7 +62,11 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 _SAID = tuple(
     (re.compile(pattern), change, why)
     for pattern, change, why in (
-        (r"trust_remote_code", "--trust-remote-code", "the model brings code of its own; read it first, it runs in the engine"),
+        (
+            r"trust_remote_code",
+            "read the code that the model brings; then --trust-remote-code, and --revision for the commit that was read",
+            "the model brings code of its own, which would run in the engine with all that the engine may do",
+        ),
         (r"Bfloat16 is only supported", "--dtype half", "this card cannot compute in bfloat16"),
         (
             r"max_num_batched_tokens \(\d+\) is smaller than max_model_len \((\d+)\)",

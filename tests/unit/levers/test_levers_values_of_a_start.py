@@ -35,6 +35,14 @@ def test_a_rank_that_was_refused_becomes_the_next_of_those_that_the_line_names()
     assert "of rank 64 or less" in lora("ValueError: max_lora_rank (128) must be one of (8, 16, 32, 64).", None)
 
 
+def test_the_port_of_a_pod_changes_with_its_probes_and_its_service() -> None:
+    taken = (1.0, "[Errno 98] address already in use")
+    change = proposed(ask("fix-argument", "bad-config", "pod", log_port_in_use=taken))
+    assert change.startswith("8001 in the place of 8000")
+    assert all(word in change for word in ("--port", "containerPort", "probes", "targetPort"))
+    assert proposed(ask("fix-argument", "bad-config", "pod", in_cluster=False, log_port_in_use=taken)) == "--port 8001"
+
+
 def pod(line: str, config: dict[str, ConfigScalar] | None = None, *, in_cluster: bool = True) -> Proposal | NotApplicable:
     return ask("pod-spec", "bad-config", "pod", in_cluster=in_cluster, config=config, log_broken_install=(1.0, line))
 
