@@ -121,6 +121,24 @@ def lacks(lever: str, situation: Situation, flag_name: str) -> NotApplicable | N
     return NotApplicable(lever, f"{flag.option} needs vLLM >= {flag.since} (this engine is {version})")
 
 
+_SPREAD = (
+    "nnodes", "node_rank", "headless", "data_parallel_address", "data_parallel_rank", "data_parallel_start_rank",
+    "data_parallel_external_lb", "data_parallel_hybrid_lb",
+)  # fmt: skip
+"""Where one of these is told, an engine's workers are not all in one pod."""
+
+
+def cards_in_pod(window: Window) -> int | None:
+    """Cards that the engine's pod needs: its parallel sizes multiplied; None where they are not known, or the workers may be in several."""
+    sizes = [window.config.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size")]
+    executor = window.config.get("distributed_executor_backend")
+    spread = any(window.config.get(name) for name in _SPREAD) or (executor is not None and executor.value == "ray")
+    if spread or any(size is None or not size.certain or not isinstance(size.value, int) for size in sizes):
+        return None
+    local = window.config.number("data_parallel_size_local") or window.config.number("data_parallel_size") or 1
+    return math.prod(int(size.value) for size in sizes if size is not None) * int(local)
+
+
 def number_in(pattern: str, text: str) -> float | None:
     """The first group of the pattern in the text as a number (thousands commas allowed), or None."""
     match = re.search(pattern, text)

@@ -5,7 +5,8 @@ When: the log says that a setting was refused, or the resolved configuration con
 Not when: the argument is unknown as a whole (remove it), or the model cannot be had.
 Undo: restore the former value.
 Proof: the engine gets past its arguments and listens.
-Source: vLLM 0.32.0 SchedulerConfig (max_num_batched_tokens at least max_num_seqs), ParallelConfig.
+Source: vLLM 0.32.0 SchedulerConfig (max_num_batched_tokens at least max_num_seqs), ParallelConfig, LoRAConfig (MaxLoRARanks; 0.11.0
+lacks 1; LoRAConfig of older ones ended at 64, later ones at 256).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
+from barostat.core.version import EngineVersion
 from barostat.core.visible import cut
 from barostat.levers._readings import count, detail_of, number_in
 
@@ -25,7 +27,10 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     taken = situation.variant in ("pod", "argument", "") and not detail_of(window, "log_broken_install", "log_storage_refused")
     if taken and (port := detail_of(window, "log_port_in_use")):
         now = int(number_in(r"\bport:? (\d+)", port) or window.config.number("port") or 8000)
-        return Proposal(NAME, f"--port {now + 1}", f"port {now} is taken by another process", True, 20)
+        change = f"--port {now + 1}"
+        if window.pod:
+            change = f"{now + 1} in the place of {now}, all at once: --port, containerPort, the probes, the Service's targetPort"
+        return Proposal(NAME, change, f"port {now} is taken by another process", True, 20)
     if situation.variant not in ("argument", ""):
         return NotApplicable(NAME, "no value of an argument was refused")
     sure = all(found is not None and found.certain for found in map(window.config.get, ("max_num_seqs", "max_num_batched_tokens")))
@@ -44,6 +49,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(NAME, f"--max-model-len {length:.0f}", f"the model's own length is {count(length)}", True, 20)
     if (parallel := _fitting_parallel_size(line)) is not None:
         return parallel
+    if (rank := _fitting_rank(line, window.version)) is not None:
+        return rank
     for pattern, change, why in _SAID:
         if match := pattern.search(line):
             return Proposal(NAME, match.expand(change), match.expand(why), True, 20)
@@ -55,9 +62,12 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 _SAID = tuple(
     (re.compile(pattern), change, why)
     for pattern, change, why in (
-        (r"trust_remote_code", "--trust-remote-code", "the model brings code of its own; read it first, it runs in the engine"),
+        (
+            r"trust_remote_code",
+            "read the code that the model brings; then --trust-remote-code, and --revision for the commit that was read",
+            "the model brings code of its own, which would run in the engine with all that the engine may do",
+        ),
         (r"Bfloat16 is only supported", "--dtype half", "this card cannot compute in bfloat16"),
-        (r"LoRA rank (\d+) is greater than max_lora_rank (\d+)", r"--max-lora-rank \1", r"the adapter has rank \1, and \2 is allowed"),
         (
             r"max_num_batched_tokens \(\d+\) is smaller than max_model_len \((\d+)\)",
             r"--max-num-batched-tokens \1",
@@ -98,6 +108,26 @@ def _fitting_parallel_size(line: str) -> Proposal | None:
     if not fits:
         return None
     return Proposal(NAME, f"--tensor-parallel-size {fits[0]}", f"{whole} cannot be divided by {size}", True, 20)
+
+
+_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+_RANKS_OF_ALL_VERSIONS, _ALL_RANKS_SINCE = 64, "0.11.0"
+_RANK = re.compile(r"LoRA rank (\d{1,9}) is greater than max_lora_rank (\d{1,9})|max_lora_rank \((\d{1,9})\) must be one of \(([\d, ]+)\)")
+
+
+def _fitting_rank(line: str, version: EngineVersion | None) -> Proposal | None:
+    """The least rank that the engine takes and the adapter fits into, where the line is about ranks."""
+    match = _RANK.search(line)
+    if match is None:
+        return None
+    rank, ranks = int(match[1] or match[3]), tuple(map(int, re.findall(r"\d+", match[4] or ""))) or _RANKS
+    fits = next((one for one in ranks if one >= rank), None)
+    why = f"the adapter has rank {rank}, and {match[2]} is allowed" if match[1] else f"{rank} is none of {match[4]}"
+    if fits is None:
+        return Proposal(NAME, f"an adapter of rank {ranks[-1]} or less: no --max-lora-rank is as high as this one", why, True, 20)
+    if match[4] or fits <= _RANKS_OF_ALL_VERSIONS or (version is not None and version.at_least(_ALL_RANKS_SINCE)):
+        return Proposal(NAME, f"--max-lora-rank {fits}", why, True, 20)
+    return Proposal(NAME, f"if this version takes it (older ones end at 64 or 256): --max-lora-rank {fits}", why, True, 20)
 
 
 LEVER = Lever(NAME, "correct a refused value", "manifest", ("bad-config",), propose)

@@ -1,11 +1,13 @@
 """The container has the host memory that it needs, and the node keeps it.
 
 Meaning: resources.limits.memory of the engine's container, and a request as high, so that the node is not promised twice.
-When: killed for host memory (exit 137, OOMKilled), or evicted from a node that ran short (of disk: then its files get a volume).
+When: killed for host memory (exit 137, OOMKilled), or evicted from a node that ran short. Evicted for disk, its own limit's or the
+node's: its files get a volume; for process ids: the node has fewer.
 Not when: out of GPU memory: that never gives 137.
 Undo: restore the former limit.
 Proof: no OOMKilled, no eviction; memory stays below 0.9 of the limit through a model load and a busy hour.
-Source: Kubernetes node-pressure eviction (pods above their request go first); vLLM loads weights through host memory.
+Source: Kubernetes node-pressure eviction (pods above their request go first) and local storage eviction (a pod above its own limit
+goes); vLLM loads weights through host memory.
 """
 
 from __future__ import annotations
@@ -18,6 +20,13 @@ from barostat.core.visible import cut
 from barostat.levers._readings import GIB, detail_of, last_of
 
 NAME = "host-memory-limit"
+_RESOURCE = re.compile(r"low on resource: ([\w-]+)|had condition: \[(\w+)\]")
+_MEMORY = re.compile(r"[Mm]emory|lack of resources|^(?:Evicted: )?evicted$|^$")
+_DISK = re.compile(r"ephemeral-storage|nodefs|imagefs|containerfs|inodes|[Dd]isk")
+_OWN_DISK = re.compile(r"ephemeral (?:local )?storage (?:usage exceeds|limit)")
+_EMPTY_DIR = "Usage of EmptyDir volume"
+_PROCESSES = re.compile(r"^pids$|PIDPressure")
+_A_VOLUME = "a volume for model files and caches (HF_HOME, VLLM_CACHE_ROOT)"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -25,11 +34,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     limit, used = last_of(window, "host_memory_limit_bytes"), last_of(window, "host_memory_bytes")
     evicted = detail_of(window, "pod_evicted")
-    if situation.variant == "node-eviction" and re.search(r"ephemeral-storage|nodefs|imagefs|[Dd]isk", evicted):
-        change = (
-            "a volume for model files and caches (HF_HOME, VLLM_CACHE_ROOT), or resources: {requests: {ephemeral-storage: <what it uses>}}"
-        )
-        return Proposal(NAME, change, f"the node ran short of disk, not of memory: {cut(evicted, 160)}", True, 20)
+    if situation.variant == "node-eviction" and (other := _not_for_memory(evicted)) is not None:
+        return other
     if situation.variant == "node-eviction":
         need = max(limit or 0.0, used or 0.0)
         if need <= 0:
@@ -57,6 +63,29 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     return Proposal(
         NAME, f"resources: {{limits: {{memory: {size}Gi}}, requests: {{memory: {size}Gi}}}}", f"killed at {limit / GIB:.1f} GiB", True, 20
     )
+
+
+def _not_for_memory(evicted: str) -> Proposal | None:
+    """What an eviction for something else asks for; None where it was for memory, or for what is not told."""
+    named = _RESOURCE.search(evicted)
+    short_of = (named[1] or named[2]) if named is not None else evicted
+    if _EMPTY_DIR in evicted:
+        change = "a larger sizeLimit for that emptyDir, or a volume of its own for what is written there"
+        why = "the pod filled an emptyDir; its memory is not the matter"
+    elif _OWN_DISK.search(evicted):
+        change = f"{_A_VOLUME}, or resources: {{limits: {{ephemeral-storage: <more than it writes>}}}}"
+        why = "the pod wrote more than its own limit of disk; its memory is not the matter"
+    elif _MEMORY.search(short_of):
+        return None
+    elif _DISK.search(short_of):
+        change = f"{_A_VOLUME}, or resources: {{requests: {{ephemeral-storage: <what it uses>}}}}"
+        why = "the node ran short of disk, not of memory"
+    elif _PROCESSES.search(short_of):
+        change = "fewer processes on its node: find who has them (podPidsLimit of the kubelet bounds each pod)"
+        why = "the node ran short of process ids, not of memory"
+    else:
+        return Proposal(NAME, "kubectl describe node <its node>", f"the kubelet says nothing of memory: {cut(evicted, 160)}", False, 20)
+    return Proposal(NAME, change, f"{why}: {cut(evicted, 160)}", True, 20)
 
 
 LEVER = Lever(NAME, "more host memory", "host", ("host-oom",), propose)

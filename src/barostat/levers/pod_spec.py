@@ -2,11 +2,12 @@
 
 Meaning: an image that cannot be pulled, a missing secret, volume or device: the container never ran.
 When: the container waits in ErrImagePull, CreateContainerConfigError or the like; or the image does not fit the node's driver or lacks
-something; or no card is given to it; or a directory is full or not permitted.
+something; or no card is given to it; or the node's driver or container runtime fails; or a directory is full or not permitted.
 Not when: the container ran and ended by itself for another reason.
 Undo: restore the former manifest.
 Proof: the container starts.
-Source: Kubernetes container states (waiting reasons); torch.cuda and NVML errors, vLLM 0.33.0 platforms (device type), containerd.
+Source: Kubernetes container states (waiting reasons); torch.cuda and NVML errors, vLLM 0.33.0 platforms (device type), containerd;
+nvidia-container-cli (requirement error, device error, initialization error); Docker's device drivers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import re
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.core.visible import cut
-from barostat.levers._readings import detail_of, pod_words
+from barostat.core.window import Window
+from barostat.levers._readings import cards_in_pod, detail_of, pod_words
 
 NAME = "pod-spec"
 _FOR_THIS_NODE = "image: <a build for this node's driver and card, its packages as released> (or the one that worked before)"
@@ -23,12 +25,18 @@ _WRITABLE = "a writable volume with HOME, HF_HOME, VLLM_CACHE_ROOT and TRITON_CA
 
 _NO_CARD = re.compile(
     r"No CUDA GPUs are available|Failed to infer device type|NVMLError_(?:DriverNotLoaded|LibraryNotFound)|node has no GPU available"
-    r"|libcuda\.so|could not select device driver"
+    r"|libcuda\.so"
 )
+_NO_TOOLKIT = re.compile(
+    r'could not select device driver|unknown or invalid runtime name: nvidia|no runtime for "nvidia" is configured'
+    r"|unresolvable CDI devices"
+)
+_OTHER_IMAGE = re.compile(r"nvidia-container-cli: requirement error")
+_NODES_OWN = re.compile(r"nvidia-container-cli|[Dd]river/library version mismatch")
 _MISFIT = re.compile(r"does not match")
 _MISSING = re.compile(
-    r"No module named|[Pp]lease install|is not available|No such file or directory: '|non-zero exit status|C compiler|ot find nvcc"
-    r"|nvcc\S*: (?:command )?not found|CUDA_HOME|executable file not found"
+    r"No module named|[Pp]lease install|is not available|No such file or directory: '|C compiler|ot find nvcc"
+    r"|nvcc\S*: (?:command )?not found|CUDA_HOME|executable file not found|fatal error: |annot find -l"
 )
 
 
@@ -37,13 +45,20 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if situation.variant != "pod":
         return NotApplicable(NAME, "the container was created")
     misfit = detail_of(situation.window, "log_broken_install").strip()
+    if (below := _beneath_the_image(misfit, situation.window)) is not None:
+        return below
     if _NO_CARD.search(misfit):
+        cards = cards_in_pod(situation.window) or "<one for each worker: tensor- times pipeline-parallel size>"
         change = (
-            "resources: {limits: {nvidia.com/gpu: 1}} (amd.com/gpu; outside Kubernetes: --gpus all, or --device=/dev/kfd --device=/dev/dri)"
+            f"resources: {{limits: {{nvidia.com/gpu: {cards}}}}} (amd.com/gpu; outside Kubernetes: --gpus all, or --device=/dev/kfd "
+            "--device=/dev/dri)"
         )
         return Proposal(NAME, change, f"the engine sees no card: {cut(misfit, 200)}", True, 20)
     if _MISSING.search(misfit) and not _MISFIT.search(misfit):
         change = "image: <one that holds what is missing>: vLLM's own, or your own with that package or program added"
+        return Proposal(NAME, change, cut(misfit, 200), True, 20)
+    if "non-zero exit status" in misfit:
+        change = "read what the compiler said above that line: a header or library that it lacks belongs into the image"
         return Proposal(NAME, change, cut(misfit, 200), True, 20)
     if misfit:
         return Proposal(NAME, _FOR_THIS_NODE, cut(misfit, 200), True, 20)
@@ -54,16 +69,34 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if detail_of(situation.window, "log_port_in_use"):
         return NotApplicable(NAME, "the container ran: its port was taken")
     reason = detail_of(situation.window, "pod_image_error", "pod_crash_looping", "pod_not_ready").strip()
+    if (below := _beneath_the_image(reason, situation.window)) is not None:
+        return below
     if "mage" in reason:
         return Proposal(
             NAME, "image: <a name and tag that the node can pull> (and imagePullSecrets for a private one)", cut(reason, 200), True, 20
         )
-    if "nvidia-container-cli" in reason:
-        return Proposal(NAME, _FOR_THIS_NODE, cut(reason, 200), True, 20)
     change = f"kubectl describe pod {pod_words(situation.window) or '<name>'}"
     return Proposal(
         NAME, change, f"the container cannot be created: {cut(reason, 180)}" if reason else "the container cannot be created", False, 20
     )
+
+
+def _beneath_the_image(words: str, window: Window) -> Proposal | None:
+    """What the node's driver, or the runtime that hands out its cards, is in need of; None where the words are about neither."""
+    node = bool(window.pod)
+    if _NO_TOOLKIT.search(words):
+        change = "the NVIDIA Container Toolkit on the host: nvidia-ctk runtime configure --runtime=docker; systemctl restart docker"
+        if node:
+            change = "tell the node's owner: the NVIDIA Container Toolkit has to be there, and its container runtime set up for it"
+        return Proposal(NAME, change, f"nothing on the host hands cards to containers: {cut(words, 180)}", True, 20)
+    if not _NODES_OWN.search(words):
+        return None
+    if _OTHER_IMAGE.search(words):
+        return Proposal(NAME, _FOR_THIS_NODE, cut(words, 200), True, 20)
+    change = "restart the host, or load its driver anew; then ask its owner"
+    if node:
+        change = "kubectl cordon <its node>, so that the pod starts on another one; tell the node's owner"
+    return Proposal(NAME, change, f"the driver or a card of the node fails, not the image: {cut(words, 170)}", True, 20)
 
 
 LEVER = Lever(NAME, "a pod that can be created", "manifest", ("bad-config",), propose)

@@ -8,10 +8,12 @@ Impact: the process ends before it loads the model, on every node like this one.
 Evidence: the driver's or the loader's own words: driver too old, "cannot open shared object file", "undefined
 symbol", an ImportError as the last word, "no kernel image is available", "No CUDA GPUs are available".
 
-Not evidence: a warning about an optional package. Any error after the server was ready.
+Not evidence: a warning about an optional package. A compiler that ran and ended: its disk or memory may have run out. Any
+error after the server was ready.
 
 Mitigation: a card in the pod's resources (nvidia.com/gpu, amd.com/gpu) where it sees none; an image built for this driver and
-card (or a newer driver); packages at the versions that the engine's release pins; go back to the image that worked.
+card (or a newer driver); packages at the versions that the engine's release pins; go back to the image that worked. A driver
+that is not loaded or was changed beneath what runs: the node's owner.
 
 Source: CUDA runtime errors 35, 209, 222, 803, 804; the dynamic loader; Python's ImportError.
 """

@@ -1,6 +1,7 @@
 """The pod was evicted, or its node ran short of memory or disk.
 
-Meaning: the kubelet ended the pod to save the node: memory, disk or process ids ran short.
+Meaning: the kubelet ended the pod to save the node: memory, disk or process ids ran short; or the pod wrote more than
+its own limit of disk or of an emptyDir allows.
 
 Impact: requests in flight are lost; the pod is not restarted in place.
 

@@ -56,7 +56,7 @@ def test_the_manifest_line_that_is_wrong_is_named() -> None:
     assert "0.18.0" in answer.because
     assert proposed(ask("remove-argument", "bad-config", "argument", config={"swap_space": 4.0})) == "remove --swap-space"
     taken = (1.0, "[Errno 98] address already in use")
-    assert proposed(ask("fix-argument", "bad-config", "pod", log_port_in_use=taken)) == "--port 8001"
+    assert proposed(ask("fix-argument", "bad-config", "pod", in_cluster=False, log_port_in_use=taken)) == "--port 8001"
     assert refused(ask("pod-spec", "bad-config", "pod", log_port_in_use=taken))
     both: dict[str, ConfigScalar] = {"max_num_seqs": 4096, "max_num_batched_tokens": 2048}
     assert proposed(ask("fix-argument", "bad-config", "argument", config=both)) == "--max-num-batched-tokens 4096"
@@ -105,7 +105,7 @@ def test_a_long_line_is_cut_between_words_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("line", "change"),
     [
-        ("RuntimeError: No CUDA GPUs are available", "nvidia.com/gpu: 1"),
+        ("RuntimeError: No CUDA GPUs are available", "nvidia.com/gpu: <one for each worker"),
         ("ModuleNotFoundError: No module named 'lmcache'", "holds what is missing"),
         ("RuntimeError: flashinfer-cubin version (0.5.2) does not match flashinfer version (0.5.3). Please install", "as released"),
         ("RuntimeError: HIP error: invalid device function", "this node's driver and card"),

@@ -29,6 +29,8 @@ _FLAG = re.compile(r"^(--[a-z][\w-]*)(?:[ =](\S+))?$")
 _REMOVE = re.compile(r"^remove (--[a-z][\w-]*)")
 _LIMIT = re.compile(r"^(request|edge): \{(\w+): ([\d.]+)\}$")
 _ADDED_BY_REPLICA_SET = "pod-template-hash"
+_BY_A_PERSON = ("trust_remote_code", "port")
+"""The first lets code of the model's run; with the second go the pod's probes and its Service."""
 
 
 def digest(template: Object) -> str:
@@ -51,7 +53,7 @@ def change_of(
         return found
     if (gone := _REMOVE.match(words)) is not None:
         return asked_for(gone[1], None, template, config_maps, switch=False)
-    if (flag := _FLAG.match(words)) is not None:
+    if (flag := _FLAG.match(words)) is not None and canonical_name(flag[1]) not in _BY_A_PERSON:
         return asked_for(flag[1], flag[2], template, config_maps)
     return NotChanged("a person does it")
 

@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"(\w+): (\d+)")
 def asked_of_pod_spec(step: NextStep, template: Object) -> ConfigChange | NotChanged | None:
     """The one change of the pod template that the next step asks for; None where it asks for something else."""
     words = step.change.strip()
-    if step.lever == "host-memory-limit":
+    if step.lever == "host-memory-limit" and "memory: " in words:
         size = _MEMORY.search(words)
         if size is None or engine_container(template) is None:
             return NotChanged("the present limit is not recorded, so the new one cannot be told")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.support.lever_questions import ask, proposed
 
 from barostat.core.change import ConfigChange
-from barostat.core.diagnosis import NextStep
+from barostat.core.diagnosis import CauseName, NextStep
 from barostat.judge.manifest_edit.config_change import asked_for, change_of, changed_template, digest, selecting, separable, service_labels
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 
@@ -128,6 +129,40 @@ def test_service_links_and_a_startup_probe_are_changes_of_the_pod() -> None:
     assert there["spec"]["containers"][0]["startupProbe"] == {
         "httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 60,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ["--trust-remote-code", "--trust_remote_code", "--port 8001", "--port=8001"])
+def test_what_brings_in_code_or_goes_with_a_service_is_not_set_by_itself(words: str) -> None:
+    assert of(words, template(), "fix-argument") == NotChanged("a person does it")
+
+
+@pytest.mark.parametrize(
+    ("lever", "cause", "variant", "reading"),
+    [
+        (
+            "fix-argument",
+            "bad-config",
+            "argument",
+            {"log_invalid_config": "Please pass `trust_remote_code=True` to allow it."},
+        ),
+        ("fix-argument", "bad-config", "argument", {"log_invalid_config": "ValueError: LoRA rank 600 is greater than max_lora_rank 16."}),
+        ("fix-argument", "bad-config", "pod", {"log_port_in_use": "[Errno 98] address already in use"}),
+        ("host-memory-limit", "host-oom", "node-eviction", {"pod_evicted": "The node was low on resource: ephemeral-storage."}),
+        ("host-memory-limit", "host-oom", "node-eviction", {"pod_evicted": 'Usage of EmptyDir volume "cache" exceeds the limit "1Gi".'}),
+        ("pod-spec", "bad-config", "pod", {"log_broken_install": "RuntimeError: No CUDA GPUs are available"}),
+    ],
+)
+def test_what_a_lever_leaves_to_a_person_is_taken_by_no_machine(
+    lever: str, cause: CauseName, variant: str, reading: dict[str, str]
+) -> None:
+    readings: dict[str, Any] = {name: (1.0, said) for name, said in reading.items()}
+    answer = ask(lever, cause, variant, **readings)
+    assert of(proposed(answer), template(), lever) == NotChanged("a person does it")
+
+
+def test_a_limit_of_memory_that_is_not_known_is_told_as_such() -> None:
+    unknown = proposed(ask("host-memory-limit", "host-oom", "cgroup"))
+    assert of(unknown, template(), "host-memory-limit") == NotChanged("the present limit is not recorded, so the new one cannot be told")
 
 
 def test_an_absent_shm_is_mounted_in_the_engine_alone() -> None:

@@ -49,6 +49,10 @@ _ROOTS = (
 
 
 _OF_A_START = frozenset(rule.kind for rule in RULES if rule.starting) - {"unclassified_error"} | {"gpu_oom", "gpu_oom_graph_capture"}
+_HEADED = frozenset(rule.kind for rule in RULES if rule.starting and rule.weak)
+"""Failures of a start that have lines of their own for what only heads or follows them: such a line counts until the failure is read."""
+_A_COMPILER_ENDED = "returned non-zero exit status"
+_BENEATH_A_COMPILER = ("storage_refused", "host_oom", "shm_too_small", "fd_limit")
 _DIED_AT_WORK = "EngineCore encountered a fatal error"
 """vLLM says this of a core that had started; of one that had not it says `EngineCore failed to start`."""
 
@@ -248,6 +252,8 @@ class Life:
         for kind, happened in self._happened.items():
             if happened.weak and kind == "collective_timeout" and (self._warns(happened) or any(root in self._happened for root in _ROOTS)):
                 continue
+            if kind == "broken_install" and happened.weak and self._ended_for_another_reason(happened):
+                continue
             if kind == "rpc_timeout" and self._waits_for_work():
                 continue
             if kind in ("collective_timeout", "rpc_timeout") and self._came_after("gpu_program_error", kind):
@@ -282,6 +288,10 @@ class Life:
     def _warns(self, happened: _Happened) -> bool:
         # NCCL warns of much that it then does without: an error of the core's own says more.
         return _NCCL_WARNS in happened.text and "engine_dead" in self._happened and "unclassified_error" in self._happened
+
+    def _ended_for_another_reason(self, happened: _Happened) -> bool:
+        # A compiler that ended was there: what ran out beneath it says more.
+        return _A_COMPILER_ENDED in happened.text and any(kind in self._happened for kind in _BENEATH_A_COMPILER)
 
     def _waits_idle(self) -> bool:
         # Workers of an idle engine wait for their next message and say so; so do workers while the first step compiles.
@@ -340,9 +350,10 @@ class Life:
         if happened is None:
             happened = self._happened[kind] = _Happened(at)
             self._generating_lines = 0
-        if kind in _OF_A_START and happened.weak and not weak:
+        if kind in _HEADED and happened.weak and not weak:
             happened.count = 0  # so far only the heading of this error was read
-        happened.count += 1
+        if kind not in _HEADED or happened.weak or not weak:
+            happened.count += 1
         happened.last_at = at
         if not weak or happened.weak:
             happened.text = text[: 8 * QUOTED]

@@ -276,6 +276,7 @@ def may_say_something(raw: str) -> bool:
         or "invalid" in raw
         or "No such" in raw
         or "Fatal" in raw
+        or "fatal" in raw
         or "not a valid" in raw
         or "assert" in raw
         or "    raise " in raw

@@ -28,6 +28,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
             "oom_kill",
             "oom-kill",
             "bad_alloc",
+            "died due to",
         ),
         (
             r"ray\.exceptions\.OutOfMemoryError",
@@ -43,6 +44,10 @@ MEMORY_RULES: tuple[Rule, ...] = (
             r"^(?:[a-z_]\w*\.)*(?:_Array)?MemoryError\b(?!.*(?:CUDA|HIP))",
             "Cannot allocate memory",
             "killed due to memory pressure",
+            # of a compiler: nvcc, gcc, clang, and what they say where they are refused memory
+            r"'\w+' died due to signal 9\b|\bld terminated with signal 9\b|Killed signal terminated program",
+            r"internal compiler error: Killed\b|unable to execute command: Killed\b",
+            r"LLVM ERROR: out of memory|\b(?:cc1(?:plus)?|as|ld): out of memory|ptxas fatal\s{0,4}: Memory allocation failure",
             # the kubelet's events, where a description of the pod was pasted beside its log
             "The node was low on resource: memory",
             r"The node had condition: \[MemoryPressure\]",

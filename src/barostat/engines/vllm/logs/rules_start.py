@@ -15,8 +15,9 @@ _DESCRIBED = (
 )
 """Settings in words that torch's and Python's own errors use of tensors and of code, too."""
 
-_BUILDERS = r"ptxas|nvcc|ninja|gcc|g\+\+|cc|c\+\+|clang|clang\+\+|hipcc|cmake"
-"""Programs that build kernels at a start; where they fail, they or a header are missing."""
+_COMPILERS = r"ptxas|nvcc|gcc|g\+\+|cc|c\+\+|clang|clang\+\+|hipcc"
+_BUILDERS = rf"{_COMPILERS}|ninja|cmake"
+"""Programs that build kernels at a start. One that fails was there: what a compiler lacks it says itself, ninja only passes on."""
 
 # A name that cannot be had is told before a value that is refused: "not supported" of a model architecture is about the model.
 START_RULES: tuple[Rule, ...] = (
@@ -185,22 +186,21 @@ START_RULES: tuple[Rule, ...] = (
             "nvidia-container-cli",
             'exec: "',
             "No such file or directory: '",
-            "non-zero exit status",
             "RuntimeError: ",
-            "No CUDA GPUs",
-            "no GPU available",
             "invalid device function",
+            "fatal error: ",
+            "annot find -l",
+            "ptxas fatal",
         ),
         (
             r"^(?:ImportError|ModuleNotFoundError): ",
-            "No CUDA GPUs are available",
-            "Failed to infer device type",
             r"NVMLError_(?:DriverNotLoaded|LibraryNotFound)\b",
-            "[Cc]urrent node has no GPU available",
             # the runtimes' words for code that was not built for this card
             "(?:CUDA|HIP) error: invalid device function",
             rf"No such file or directory: '(?:[^']{{0,200}}/)?(?:{_BUILDERS})'",
-            rf"Command '?\[?'?(?:\S{{0,200}}/)?(?:{_BUILDERS})\b.{{0,2000}} returned non-zero exit status",
+            # the compilers' own words
+            r"fatal error: \S{1,200}\.(?:h|hpp|cuh): No such file|[Cc]annot find -l(?:cuda|nvidia|cudart|python)",
+            "Unsupported gpu architecture '|is not defined for option 'gpu-name'",
             r"[Ff]lash[Ii]nfer\S* version .{0,80}does not match",
             r"^RuntimeError: (?:NIXL|nixl|DeepEP|deep_ep|LMCache|lmcache|Mooncake|mooncake)\b.{0,20} is not available",
             "error while loading shared libraries",
@@ -221,6 +221,20 @@ START_RULES: tuple[Rule, ...] = (
             r'exec: "[^"]{1,80}": (?:executable file not found|stat \S{1,80}: no such file|permission denied)',
         ),
         starting=True,
+    ),
+    # consequences: what says why there is no card, or why the compiler ended, is told first
+    rule(
+        "broken_install",
+        ("No CUDA GPUs", "no GPU available", "RuntimeError: ", "non-zero exit status"),
+        (
+            "No CUDA GPUs are available",
+            "Failed to infer device type",
+            "[Cc]urrent node has no GPU available",
+            rf"Command '?\[?'?(?:\S{{0,200}}/)?(?:{_COMPILERS})\b.{{0,2000}} returned non-zero exit status",
+        ),
+        starting=True,
+        weak=True,
+        unless=("No space left on device|Disk quota exceeded",),
     ),
     # met at work it is a program's fault again
     rule("gpu_program_error", ("invalid device function",), ("(?:CUDA|HIP) error: invalid device function",)),

@@ -85,3 +85,62 @@ def test_the_heading_of_a_refusal_is_neither_the_reason_nor_a_second_one() -> No
     alone = digest([*START, heading], source="x").event("invalid_config")
     assert alone is not None
     assert alone.quote.endswith("for VllmConfig")
+
+
+def test_headings_and_reasons_of_two_processes_are_two_refusals() -> None:
+    heading = "(APIServer pid={}) pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig"
+    reason = "(APIServer pid={})   Value error, fp8_e5m2 kv-cache is not supported with fp8 checkpoints."
+    each = [line.format(pid) for pid in (1, 2) for line in (heading, reason)]
+    for lines in (each, [each[0], each[2], each[1], each[3]]):
+        refused = digest([*START, *lines], source="x").event("invalid_config")
+        assert refused is not None
+        assert refused.count == 2
+        assert refused.quote.startswith("Value error")
+
+
+GCC = "subprocess.CalledProcessError: Command '['/usr/bin/gcc', '/tmp/a.c', '-lcuda']' returned non-zero exit status 1."
+NINJA = "subprocess.CalledProcessError: Command '['ninja', '-v', '-j', '64']' returned non-zero exit status 1."
+STOPPED = "ninja: build stopped: subcommand failed."
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("/usr/bin/ld: final link failed: No space left on device", "storage_refused"),
+        ("/tmp/ccXo1.s: Disk quota exceeded", "storage_refused"),
+        ("nvcc error   : 'cicc' died due to signal 9 (Kill signal)", "host_oom"),
+        ("g++: fatal error: Killed signal terminated program cc1plus", "host_oom"),
+        ("collect2: fatal error: ld terminated with signal 9 [Killed]", "host_oom"),
+        ("clang: error: unable to execute command: Killed", "host_oom"),
+        ("cc1plus: out of memory allocating 65536 bytes after a total of 1 bytes", "host_oom"),
+        ("ptxas fatal   : Memory allocation failure", "host_oom"),
+    ],
+)
+def test_a_compiler_that_ran_out_of_disk_or_memory_is_there(said: str, kind: str) -> None:
+    assert _kinds(*START, said, GCC, DEAD) == {kind, "engine_dead"}
+    assert _kinds(*START, GCC, said, DEAD) == {kind, "engine_dead"}
+    assert _kinds(*START, said, STOPPED, NINJA, DEAD) == {kind, "engine_dead"}
+
+
+def test_the_exit_status_of_a_compiler_counts_where_nothing_says_more() -> None:
+    assert _kinds(*START, GCC, DEAD) == {"broken_install", "engine_dead"}
+    assert _kinds(*START, STOPPED, NINJA, DEAD) == {"unclassified_error", "engine_dead"}
+    assert _kinds(*START, GCC.replace("1.", "137."), DEAD) == {"host_oom", "engine_dead"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "/tmp/tmpx/a.c:1:10: fatal error: Python.h: No such file or directory",
+        "/usr/bin/ld: cannot find -lcuda: No such file or directory",
+        "nvcc fatal   : Unsupported gpu architecture 'compute_120a'",
+        "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'",
+        "NVMLError: Driver/library version mismatch",
+        "RuntimeError: The NVIDIA driver on your system is too old (found version 11080).",
+    ],
+)
+@pytest.mark.parametrize("after", [GCC, "RuntimeError: Failed to infer device type", "RuntimeError: No CUDA GPUs are available"])
+def test_why_there_is_no_card_or_no_kernel_is_told_before_that_there_is_none(said: str, after: str) -> None:
+    broken = digest([*START, said, after, DEAD], source="x").event("broken_install")
+    assert broken is not None
+    assert (broken.quote, broken.count) == (said, 1)
