@@ -11,7 +11,8 @@ from barostat.gateway.messages.routes import Route, Shape
 
 
 class Asking(ABC):
-    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share."""
+    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share.
+    `tells`: what has come of its answer is seen here, and not for somebody's configuration to say."""
 
     # What most of them never change is here once.
     route: Route = "other"
@@ -28,6 +29,7 @@ class Asking(ABC):
     reason = ""
     stream = False
     settled = False
+    tells = True
 
     def __init__(self, head: RequestHead, body: bytes) -> None:
         self.head = head
@@ -38,11 +40,6 @@ class Asking(ABC):
     @abstractmethod
     def produced(self) -> int:
         """Tokens of its answer so far, of all its sequences."""
-
-    @property
-    @abstractmethod
-    def is_owed(self) -> bool:
-        """It has been sent, no token has come of it as far as is seen, and what it waits for is the engine's core."""
 
     @property
     @abstractmethod

@@ -37,6 +37,12 @@ _HEARD_AT_ONCE = 256
 """Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more often."""
 
 
+def _is_owed(one: Asking, shape: Shape) -> bool:
+    """No token has come of it, and it is the engine's core that it waits for: no picture to be fetched first, no tool of the engine's."""
+    waits_for_more = shape.media or (shape.tools and shape.route == "responses")
+    return one.tells and not waits_for_more and not one.produced and (one.stream or not one.passed_bytes)
+
+
 class EnginesOfModel:
     """What is known of the engines that serve one model, reckoned once for all that ask for it: of all but those that are `elsewhere`.
 
@@ -275,9 +281,10 @@ class Desk:
         """It owes a request that it was given since then its first token, and there is another engine that could have it."""
         return any(
             one.served_by == replica.name
-            and one.is_owed
             and one.asked_at >= since
-            and self.any_replica((*self._not_on(one, one.shape), replica.name) if one.shape is not None else (replica.name,)) is not None
+            and one.shape is not None
+            and _is_owed(one, one.shape)
+            and self.any_replica((*self._not_on(one, one.shape), replica.name)) is not None
             for one in self.running.values()
         )
 

@@ -288,14 +288,6 @@ class Exchange(Asking):
         self._leave_engine()
 
     @property
-    def is_owed(self) -> bool:
-        """Not with a picture, which is fetched first, nor where the engine uses tools of its own between two turns."""
-        shape = self.shape
-        if shape is None or shape.media or (shape.tools and shape.route == "responses") or self.upstream is None:
-            return False
-        return not self.produced and (self.stream or not self.passed_bytes)
-
-    @property
     def produced(self) -> int:
         """Tokens that have passed, as far as a stream's events tell."""
         return 0 if self.answer is None else self.answer.produced

@@ -37,6 +37,8 @@ _FULL_DUPLEX = ProcessingMode.FULL_DUPLEX_STREAMED
 class Call(Asking):
     """One HTTP request within Envoy."""
 
+    tells = False
+
     def __init__(self, processor: ExternalProcessor) -> None:
         super().__init__(RequestHead(), b"")
         self.processor = processor
@@ -272,11 +274,6 @@ class Call(Asking):
             self._produced += data.count(b"data:")
         self._tail = (self._tail + data)[-TAIL_BYTES:]
         return messages.streamed_answer(message) if self._full_duplex_answer else messages.BODY_PASS
-
-    @property
-    def is_owed(self) -> bool:
-        """False: what is shown of an answer is for Envoy's configuration to say, and what is reckoned of it is no evidence."""
-        return False
 
     def look(self) -> None:
         """Once a second: what it has produced is told, by the engine's pace where the answer is not shown."""
