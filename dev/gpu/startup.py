@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.sizing_rows import arguments, request_of
-from dev.engine import Engine
+from dev.engine import DTYPE_FLAGS, Engine
 from dev.gateway_process import BAROSTAT
 from dev.gpu import models
 from dev.gpu.here import Here
@@ -80,6 +80,8 @@ def stated_row(name: str, model: str, settings: Any, here: Here) -> Row:
     """What is started, as rows of public start-ups say it."""
     row: Row = {"id": f"{here.label}-{name}", "vllm_version": str(here.release), "gpu": here.gpu, "tp": 1, "complete": True}
     row |= {"model": models.stated_name(model), **settings}
+    if here.kind == "cpu" and DTYPE_FLAGS:
+        row.setdefault("dtype", DTYPE_FLAGS[1])
     if here.kind == "card" and here.known_card is None and here.memory_gib:
         row["gpu_mem_gib"] = round(here.memory_gib, 3) + 0.0001  # no whole number: as a tool saw it, not a name
     if here.kind != "card":
