@@ -51,10 +51,9 @@ class EnginesOfModel:
     limit or what they take; `capped`: the same without an output limit, with room for the one that is written.
     """
 
-    __slots__ = ("capped", "counts", "elsewhere", "has_a_pool", "longest", "taken")
+    __slots__ = ("capped", "counts", "has_a_pool", "longest", "taken")
 
     def __init__(self, elsewhere: tuple[str, ...], pools: Mapping[str, Pool], rules: Rules, counts: TokenCounts) -> None:
-        self.elsewhere = elsewhere
         self.counts = counts
         away = frozenset(elsewhere)
         here = [pool for name, pool in pools.items() if name not in away]
