@@ -325,5 +325,13 @@ def may_say_something(raw: str) -> bool:
         or "not enough" in raw
         or "EADDRINUSE" in raw
         or "retrieving" in raw
+        or "peer access" in raw
+        or "P2PStatus" in raw
+        or "uid not found" in raw
+        or "placement group" in raw
+        or "inspected" in raw
+        or "custom_all_reduce" in raw
+        or "No compiled" in raw
+        or "special_tokens_extended" in raw
         or "\0" in raw
     )
