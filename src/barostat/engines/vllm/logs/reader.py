@@ -156,7 +156,8 @@ class Reader:
                     return
             if "apturing" in text and ("CUDA graph" in text or "cudagraph" in text):
                 self.life.capturing = self.life.ready == 0
-                return
+                if "] CUDA error: " not in text and "]CUDA error: " not in text:
+                    return
             if text.startswith(_STARTING):
                 self.life.starting = True
                 self.life.loading = self.life.loading or text.startswith("Loading ")

@@ -44,6 +44,7 @@ def test_what_a_start_was_told_and_could_not_do(line: str) -> None:
         "KeyError: 'getpwuid(): uid not found: 1234'",
         "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
         "RuntimeError: HIP error: invalid kernel file",
+        "Capturing CUDA graphs (decode, FULL):  88%|####| 45/51 [00:04<00:00,  9.30it/s]CUDA error: device kernel image is invalid",
         "NotImplementedError: No compiled cutlass_scaled_mm for a compute capability less than CUDA device capability: 61",
         "AttributeError: LlamaTokenizer has no attribute all_special_tokens_extended. Did you mean: 'x'?",
         "ValueError: Model architectures ['LlamaForCausalLM'] failed to be inspected. Please check the logs for more details.",
