@@ -51,3 +51,15 @@ def test_ranks_that_do_not_reach_each_other_get_the_path_that_is_at_fault() -> N
         found = ask("collective-debug", "hung-engine", "collective", log_collective_timeout=(1.0, line))
         assert isinstance(found, Proposal)
         assert (found.change, found.rank) == ("env: [{name: NCCL_P2P_DISABLE, value: '1'}]", 10)
+
+
+def test_a_card_that_is_not_the_first_is_not_the_only_one() -> None:
+    line = (1.0, "CUDA out of memory. Tried to allocate 2.50 GiB. GPU {} has a total capacity of 79.25 GiB of which 1.79 GiB is free.")
+    for index, config, change in (
+        (5, {}, "--tensor-parallel-size <twice the present one>"),
+        (5, {"tensor_parallel_size": 8}, "--tensor-parallel-size 16"),
+        (0, {}, "--tensor-parallel-size 2"),
+    ):
+        said = (line[0], line[1].format(index))
+        answer = ask("tensor-parallel-up", "gpu-oom", "startup", config=dict(config), log_gpu_oom_startup=said)
+        assert proposed(answer) == change
