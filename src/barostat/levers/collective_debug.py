@@ -12,7 +12,7 @@ Source: NCCL environment variables; vLLM 0.32.0 --disable-custom-all-reduce.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import lacks
+from barostat.levers._readings import detail_of, lacks
 
 NAME = "collective-debug"
 
@@ -22,6 +22,12 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     config = situation.window.config
     if situation.variant != "collective":
         return NotApplicable(NAME, "no collective hangs")
+    line = detail_of(situation.window, "log_collective_timeout")
+    if "onnectFullMesh" in line or "gloo/transport" in line:
+        change = "env: GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME, the interface between the nodes; VLLM_HOST_IP, each node's address on it"
+        return Proposal(NAME, change, "the ranks do not reach each other over the network interface that was chosen", True, 10)
+    if ("peer access" in line or "P2PStatus" in line) and config.get("NCCL_P2P_DISABLE") is None:
+        return Proposal(NAME, "env: [{name: NCCL_P2P_DISABLE, value: '1'}]", "these cards cannot read each other's memory", True, 10)
     debug, no_p2p = config.get("NCCL_DEBUG"), config.get("NCCL_P2P_DISABLE")
     if debug is None:
         return Proposal(

@@ -49,6 +49,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(NAME, f"--max-model-len {length:.0f}", f"the model's own length is {count(length)}", True, 20)
     if (parallel := _fitting_parallel_size(line)) is not None:
         return parallel
+    if _GAVE_UP.search(line):
+        return _longer_wait(line, window.version)
     if (rank := _fitting_rank(line, window.version)) is not None:
         return rank
     for pattern, change, why in _SAID:
@@ -84,6 +86,26 @@ _SAID = tuple(
             "the Ray cluster does not have as many free cards as the parallel sizes ask for",
         ),
         (
+            r"placement group of specs|Ray does not allocate any",
+            "ray status; then free or add cards, one of them on the node that starts the engine, or smaller parallel sizes",
+            "the Ray cluster does not have the cards that the engine waits for",
+        ),
+        (
+            r"unique IP address",
+            "env: VLLM_HOST_IP on each node, the address by which Ray knows it",
+            "two nodes of the Ray cluster give the same address, or one gives two",
+        ),
+        (
+            r"custom_all_reduce\.cuh",
+            "--disable-custom-all-reduce",
+            "vLLM's own all-reduce is refused the other cards' memory; without it NCCL does the work",
+        ),
+        (
+            r"(\S{1,120}) is unsupported LoRA weight|expected target modules in",
+            "an adapter with nothing but low-rank weights of modules that this model has (merge the others into the model)",
+            "the adapter holds weights that this engine cannot apply",
+        ),
+        (
             r"requires --tool-call-parser",
             "--tool-call-parser <the model's>",
             "--enable-auto-tool-choice needs to know how the model writes calls",
@@ -108,6 +130,22 @@ def _fitting_parallel_size(line: str) -> Proposal | None:
     if not fits:
         return None
     return Proposal(NAME, f"--tensor-parallel-size {fits[0]}", f"{whole} cannot be divided by {size}", True, 20)
+
+
+_GAVE_UP = re.compile(r"Timed out waiting for engine(?:s to send| core processes)")
+_WAIT_SET_SINCE, _WAIT_S = "0.12.0", 600
+
+
+def _longer_wait(line: str, version: EngineVersion | None) -> Proposal:
+    """Six times as long as the server waited; where the version has no such setting, a quicker start."""
+    waited = number_in(r"Waited (\d+)s", line) or float(_WAIT_S)
+    why = f"the server gave its engine {waited:.0f} s to start; if the log stands still before the weights, a rank hangs and no wait helps"
+    change = f"env: [{{name: VLLM_ENGINE_READY_TIMEOUT_S, value: '{6 * waited:.0f}'}}]; or the weights on faster storage"
+    if "VLLM_ENGINE_READY_TIMEOUT_S" in line or (version is not None and version.at_least(_WAIT_SET_SINCE)):
+        return Proposal(NAME, change, why, True, 20)
+    if version is None:
+        return Proposal(NAME, f"if this version takes it (vLLM {_WAIT_SET_SINCE} does): {change}", why, True, 20)
+    return Proposal(NAME, f"the weights on faster storage; or vLLM {_WAIT_SET_SINCE}, which can wait longer", why, True, 20)
 
 
 _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)

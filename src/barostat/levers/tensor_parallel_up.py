@@ -11,7 +11,7 @@ Source: vLLM 0.33.0 ModelConfig.get_num_kv_heads, GPUWorker.load_model.
 from __future__ import annotations
 
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
-from barostat.levers._readings import detail_of, is_cpu, last_of, short_of_the_pool
+from barostat.levers._readings import detail_of, is_cpu, last_of, number_in, short_of_the_pool
 
 NAME = "tensor-parallel-up"
 
@@ -26,7 +26,12 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     weights = situation.variant == "startup" and "Free memory on device" not in detail_of(window, "log_gpu_oom_startup")
     if not weights and situation.variant not in ("no-blocks", "length"):
         return NotApplicable(NAME, "the weights fit")
-    now = window.config.number("tensor_parallel_size") or 1.0
+    known = window.config.number("tensor_parallel_size")
+    index = number_in(r"\bGPU (\d+) has a total capacity", detail_of(window, "log_gpu_oom_startup"))
+    if known is None and index:
+        why = f"memory ran out on GPU {index:.0f}: there are several cards already, and how many share the model is not recorded"
+        return Proposal(NAME, "--tensor-parallel-size <twice the present one>", f"{why}; it needs as many cards", True, 45)
+    now = known or 1.0
     cards = last_of(window, "gpu_count")
     have = f"; {cards:.0f} cards were seen" if cards is not None and cards > now else "; it needs as many cards"
     return Proposal(

@@ -1,7 +1,8 @@
 """The image does not fit its node, its packages do not fit each other, or it is given no card.
 
 Meaning: the driver is older than the CUDA that the image was built with, a shared library, a compiler or a Python package
-is missing or of another version, the build has no code for this card, or the container sees no card at all.
+is missing or of another version, the build has no code for this card, the image has no name for the user that it runs
+as, or the container sees no card at all.
 
 Impact: the process ends before it loads the model, on every node like this one.
 

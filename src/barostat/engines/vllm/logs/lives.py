@@ -57,6 +57,10 @@ _DIED_AT_WORK = "EngineCore encountered a fatal error"
 """vLLM says this of a core that had started; of one that had not it says `EngineCore failed to start`."""
 
 
+_FAILED_TO_START = ("failed to start", "initialization failed")
+"""What vLLM says of a core or a worker that never came to work, whatever ended it."""
+_WAITS_FOR_CARDS = "placement group of specs"
+_GAVE_UP_ON_A_START = "Timed out waiting for engine"
 _NCCL_WARNS = "CCL WARN "
 _FATAL_SIGNAL = "ot fatal signal from worker processes"
 """What the server of vLLM 0.7 and 0.8 says last: a core or a worker told it of an exception."""
@@ -96,6 +100,7 @@ class Life:
         self.starting = False
         self.loading = False
         self.fatal_signal = False
+        self.failed_to_start = False
         self.capturing = False
         self.settings: dict[str, ConfigValue] = {}
         self.pools: dict[str, int] = {}
@@ -190,6 +195,10 @@ class Life:
             self.fatal_signal = True
         if kind == "engine_dead" and not self.serves and _DIED_AT_WORK in text:
             self.comes_up()
+        if kind == "engine_dead" and not self.serves and any(words in text for words in _FAILED_TO_START):
+            self.failed_to_start = True
+            if (oom := self._happened.pop("gpu_oom", None)) is not None:
+                self._record(f"gpu_oom_{self._phase_by_place(oom.text)}", oom.text, oom.last_at, oom.fields, weak=False)
         if kind == "ready":
             self.ready += 1
             self._outweigh(kind for kind in list(self._happened) if kind not in _NEVER_OUTWEIGHED)
@@ -254,6 +263,8 @@ class Life:
                 continue
             if kind == "broken_install" and happened.weak and self._ended_for_another_reason(happened):
                 continue
+            if kind == "invalid_config" and happened.weak and self._is_past(happened):
+                continue
             if kind == "rpc_timeout" and self._waits_for_work():
                 continue
             if kind in ("collective_timeout", "rpc_timeout") and self._came_after("gpu_program_error", kind):
@@ -292,6 +303,14 @@ class Life:
     def _ended_for_another_reason(self, happened: _Happened) -> bool:
         # A compiler that ended was there: what ran out beneath it says more.
         return _A_COMPILER_ENDED in happened.text and any(kind in self._happened for kind in _BENEATH_A_COMPILER)
+
+    def _is_past(self, refused: _Happened) -> bool:
+        # Weights are loaded once there are cards; and a server gives up on a core that another line tells of.
+        if _WAITS_FOR_CARDS in refused.text:
+            return self.loading or self.progressed or self.serves
+        beside = _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error", "invalid_config"}
+        beside |= {"rpc_timeout"} if self._waits_for_work() else set()
+        return _GAVE_UP_ON_A_START in refused.text and any(kind not in beside for kind in self._happened)
 
     def _waits_idle(self) -> bool:
         # Workers of an idle engine wait for their next message and say so; so do workers while the first step compiles.
@@ -340,7 +359,7 @@ class Life:
     def _phase_by_place(self, text: str) -> Phase:
         if self.serves:
             return "serving"
-        if self.progressed or self.starting or self.stage >= 0:
+        if self.progressed or self.starting or self.stage >= 0 or self.failed_to_start:
             return "graph_capture" if self.capturing else "startup"
         # the graphs are there already, and their capture wraps its own errors
         return "serving" if "private pools (e.g., CUDA Graphs)" in text else ""

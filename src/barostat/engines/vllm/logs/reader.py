@@ -156,7 +156,8 @@ class Reader:
                     return
             if "apturing" in text and ("CUDA graph" in text or "cudagraph" in text):
                 self.life.capturing = self.life.ready == 0
-                return
+                if "] CUDA error: " not in text and "]CUDA error: " not in text:
+                    return
             if text.startswith(_STARTING):
                 self.life.starting = True
                 self.life.loading = self.life.loading or text.startswith("Loading ")
@@ -325,5 +326,13 @@ def may_say_something(raw: str) -> bool:
         or "not enough" in raw
         or "EADDRINUSE" in raw
         or "retrieving" in raw
+        or "peer access" in raw
+        or "P2PStatus" in raw
+        or "uid not found" in raw
+        or "placement group" in raw
+        or "inspected" in raw
+        or "custom_all_reduce" in raw
+        or "No compiled" in raw
+        or "special_tokens_extended" in raw
         or "\0" in raw
     )

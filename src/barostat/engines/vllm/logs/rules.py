@@ -185,11 +185,15 @@ _DEVICE: tuple[Rule, ...] = (
             "NET/IB",
             "oneCCL",
             "rror: [",
+            "peer access",
+            "P2PStatus",
         ),
         (
             r"\b(?:NCCL|RCCL) (?:WARN|ERROR|error|Error)\b",
             r"nccl(?:Unhandled\w+|System|Internal|Remote)Error",
             "Dist(?:Backend|Store|Network)Error",
+            "peer access is not supported between these two devices",
+            r"nvmlDeviceGetP2PStatus\(.{0,80}\) failed",
             "oneCCL.{0,40}(?:error|fail)",
             # InfiniBand's completion with an error, as NCCL and RCCL print it
             r"NET/IB ?: Got completion .{0,120}\bstatus=[1-9]",

@@ -36,7 +36,7 @@ START_RULES: tuple[Rule, ...] = (
             "invalid choice: ",
             r"argument --?[\w/-]+(?:/-\S+)?: ",
             "No such option",
-            r"(?:Engine|AsyncEngine)Args(?:\.__init__\(\))?.{0,20}(?:unexpected|got an unexpected) keyword argument '(?P<keyword>\w+)'",
+            r"(?:Engine|AsyncEngine)Args(?:\.__init__\(\))?.{0,20}(?:unexpected|got an unexpected) keyword argument '(?P<keyword>[\w-]+)'",
             r"(?:vllm(?: serve)?|api_server(?:\.py)?|__main__\.py): error: ",
         ),
         starting=True,
@@ -92,7 +92,7 @@ START_RULES: tuple[Rule, ...] = (
             ),
             "not a valid model identifier",
             "is not a (?:local folder|valid (?:git )?identifier)",
-            "[Mm]odel architectures? .{0,120}(?:not supported|failed to be inspected)",
+            "[Mm]odel architectures? .{0,120}not supported",
             "Cannot find any model weights",
             "Invalid repository ID",
             "outgoing traffic has been disabled",
@@ -137,6 +137,7 @@ START_RULES: tuple[Rule, ...] = (
             "invalid tool call parser",
             "invalid reasoning parser",
             "Assertion failed, ",
+            "custom_all_reduce.cuh",
         ),
         (
             # A Service called `vllm` gives every pod of its namespace a VLLM_PORT of its own (service links).
@@ -155,6 +156,11 @@ START_RULES: tuple[Rule, ...] = (
             rf"\b(?:TypeError|RuntimeError): .{{0,200}}(?:{_NAMED})",
             "larger than the (?:total )?number of available GPUs",
             "Duplicate GPU detected",
+            # vLLM's own all-reduce ends the process where the driver refuses it the other cards' memory
+            r"^Failed: (?:Cuda error )?\S{1,200}custom_all_reduce\.cuh:\d+ '",
+            r"Ray does not allocate any \w+ on the driver node",
+            "Every node should have a unique IP address",
+            r"^ValueError: .{0,300}is unsupported LoRA weight|^ValueError: While loading .{1,300}expected target modules in",
             r"DP adjusted local rank \d+ is out of bounds",
             "number of required GPUs exceeds",
             "Cannot provide a placement group",
@@ -164,9 +170,27 @@ START_RULES: tuple[Rule, ...] = (
             "trust_remote_code=True",
         ),
         starting=True,
+        unless=("No compiled cutlass",),
     ),
     # the first line of an error whose next one says what is wrong
     rule("invalid_config", ("validation",), (r"validation errors? for \w*(?:Config|Args)",), starting=True, weak=True),
+    # Ray's cluster has no room: vLLM says so after 10, 30, 70 ... seconds, and gives up after 1,800
+    rule(
+        "invalid_config",
+        ("placement group of specs",),
+        (r"Waiting for creating a placement group of specs for (?:[6-9]\d|\d{3,}) seconds",),
+        "any",
+        starting=True,
+        weak=True,
+    ),
+    # the server gave up on a core that may still load: what another line says of that core says more
+    rule(
+        "invalid_config",
+        ("imed out waiting for engine",),
+        (r"Timed out waiting for engines to send ?initial message|Timed out waiting for engine core processes to start",),
+        starting=True,
+        weak=True,
+    ),
     rule(
         "broken_install",
         (
@@ -188,6 +212,11 @@ START_RULES: tuple[Rule, ...] = (
             "No such file or directory: '",
             "RuntimeError: ",
             "invalid device function",
+            "uid not found",
+            "kernel image is invalid",
+            "invalid kernel file",
+            "No compiled cutlass",
+            "all_special_tokens_extended",
             "fatal error: ",
             "annot find -l",
             "ptxas fatal",
@@ -197,6 +226,12 @@ START_RULES: tuple[Rule, ...] = (
             r"NVMLError_(?:DriverNotLoaded|LibraryNotFound)\b",
             # the runtimes' words for code that was not built for this card
             "(?:CUDA|HIP) error: invalid device function",
+            "device kernel image is invalid|HIP error: invalid kernel file",
+            r"No compiled cutlass_\w+ for ",
+            # the container's user has no name, which torch asks for when it is imported
+            r"getpwuid\(\): uid not found",
+            # transformers 5 no longer has it
+            "^AttributeError: .{1,80}has no attribute '?all_special_tokens_extended",
             rf"No such file or directory: '(?:[^']{{0,200}}/)?(?:{_BUILDERS})'",
             # the compilers' own words
             r"fatal error: \S{1,200}\.(?:h|hpp|cuh): No such file|[Cc]annot find -l(?:cuda|nvidia|cudart|python)",
@@ -225,11 +260,13 @@ START_RULES: tuple[Rule, ...] = (
     # consequences: what says why there is no card, or why the compiler ended, is told first
     rule(
         "broken_install",
-        ("No CUDA GPUs", "no GPU available", "RuntimeError: ", "non-zero exit status"),
+        ("No CUDA GPUs", "no GPU available", "RuntimeError: ", "non-zero exit status", "failed to be inspected"),
         (
             "No CUDA GPUs are available",
             "Failed to infer device type",
             "[Cc]urrent node has no GPU available",
+            # the model's code could not be imported
+            "[Mm]odel architectures? .{0,120}failed to be inspected",
             rf"Command '?\[?'?(?:\S{{0,200}}/)?(?:{_COMPILERS})\b.{{0,2000}} returned non-zero exit status",
         ),
         starting=True,

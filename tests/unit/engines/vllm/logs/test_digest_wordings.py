@@ -75,7 +75,6 @@ HARMLESS = [
     "ERROR 01-02 03:04:05 [x.py:1] a file timed out that was fetched from the object store",
     "INFO:     Application startup complete.\nOSError: [Errno 28] No space left on device: '/tmp/x'",
     "WARNING 01-02 03:04:05 [x.py:1] the cache is not used: [Errno 30] Read-only file system: '/root/.cache'",
-    "Failed: Cuda error /workspace/csrc/custom_all_reduce.cuh:368 'invalid argument'",
     "INFO 01-02 03:04:05 [x.py:1] [gloo/transport] connected to 2 peers",
     "Loading checkpoint shards: 100%|##########| 4/4 [00:08<00:00,  2.83s/it]",
     "  Warning   Evicted   pod/vllm-0   The node was low on resource: ephemeral-storage. Threshold quantity: 638834513199",
