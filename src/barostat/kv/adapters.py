@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from barostat.core.units import ceil_div
 from barostat.kv.architecture import Architecture, Full, Layer, Window
+from barostat.kv.build_specs import stages
 from barostat.kv.deployment import Adapters, Deployment
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.estimate import Estimate, exact
 from barostat.kv.parameters import Feed, feeds
-from barostat.kv.build_specs import stages
 
 NO_ADAPTERS = exact("LoRA adapters", 0.0, "no --enable-lora")
 
