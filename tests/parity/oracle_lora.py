@@ -1,7 +1,7 @@
 """Runs inside the environment of the real vLLM: the bytes of the places that its own LoRA wrappers keep in its own model classes.
 
-Reads a JSON list of cases on stdin ({"config", "loras", "rank", "sharded", "tp"}), writes `ORACLE {"bytes": n}` for each: of rank 0 of `tp`, on
-the meta device.
+Reads a JSON list of cases on stdin: {"config", "loras", "rank", "sharded", "tp"}.
+Writes `ORACLE {"bytes": n}` for each: of rank 0 of `tp`, on the meta device.
 """
 
 from __future__ import annotations

@@ -28,6 +28,8 @@ _NO_EMBEDDING = frozenset(("qwen2",))
 # and the router and shared experts beside them have places, too.
 _UNSURE = 0.5
 _EXPERTS_UNSURE = 0.1
+# Before it the engine warns that adapters of experts are not taken. Source: a log in vLLM's issue 10446.
+_EXPERTS_SINCE = "0.11.1"
 
 
 class _Split(NamedTuple):
@@ -91,7 +93,7 @@ def _layer(model: Architecture, split: _Split, flags: Deployment, layer: Layer, 
             value, off = value + one, off + _UNSURE * one
     if feed.width:
         value += _feed(split, hidden, feed.width / tp, feed.projections)
-    if feed.experts:
+    if feed.experts and flags.version.at_least(_EXPERTS_SINCE):
         config = model.fields
         number = config.integer("num_experts")
         inner = config.integer("moe_intermediate_size", 0) or config.integer("expert_dim", 0) or config.integer("intermediate_size", 0)

@@ -15,8 +15,8 @@ from barostat.kv.estimate import Estimate
 from barostat.kv.read_architecture import read_architecture
 
 
-def places(name: str, kept: Adapters | None, **changes: Any) -> Estimate:
-    known, version = find_model(name), parse_version("0.32.0")
+def places(name: str, kept: Adapters | None, release: str = "0.32.0", **changes: Any) -> Estimate:
+    known, version = find_model(name), parse_version(release)
     assert known is not None
     assert version is not None
     flags = Deployment(version, 8192, 8192, 256, adapters=kept, **changes)
@@ -64,3 +64,8 @@ def test_every_expert_has_places() -> None:
     found = places("Qwen/Qwen3-30B-A3B", Adapters(1, 16, "bfloat16"))
     assert found.low > 48 * 128 * 16 * (3 * 2048 + 3 * 768) * 2 * 0.9
     assert found.value > GIB
+
+
+def test_experts_have_places_since_0_11_1() -> None:
+    old, new = (places("Qwen/Qwen3-30B-A3B", Adapters(1, 16, "bfloat16"), release).value for release in ("0.11.0", "0.11.1"))
+    assert old < new / 10

@@ -83,8 +83,8 @@ def deployment_of(
     notes += [f"--{name.replace('_', '-')} is not counted here: {why}" for name, why in _NOT_COUNTED.items() if _is_on(config, name)]
     if _is_on(config, "enable_lora"):
         notes.append(
-            "the places of LoRA adapters are reckoned as vLLM 0.32.0 lays them out, towers left out; a stated size of the weights holds them "
-            "already; what the kernels work in beside them is not counted"
+            "the places of LoRA adapters are reckoned as vLLM 0.32.0 lays them out, towers left out; a stated size of the weights "
+            "holds them already; what the kernels work in beside them is not counted"
         )
     speculation = speculation_of(model, config, drafter, version)
     notes.extend(speculation.notes)
