@@ -145,6 +145,8 @@ def deployment_of(
 
 _NOT_COUNTED = {
     "cpu_offload_gb": "that much of the weights stays in the host's memory, and the pool is larger by it",
+    "lora_target_modules": "only modules of these names have places for adapters, which take less than planned",
+    "enable_tower_connector_lora": "the tower has places for adapters, too",
     "hf_overrides": "the model's configuration is taken as it is published",
     "prefill_context_parallel_size": "a prompt's cache is spread over that many cards",
     "kv_transfer_config": "a connector may switch off what keeps the cache of hybrid models small",

@@ -90,6 +90,10 @@ def test_adapters_are_a_part_of_their_own(capsys: pytest.CaptureFixture[str]) ->
     words = ("plan", "--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B")
     assert main([*words, "--enable-lora", "--max-loras", "8", "--max-lora-rank", "64"]) == 0
     assert "LoRA adapters    2.90 GiB" in capsys.readouterr().out
+    assert main([*words, "--enable-lora", "--lora-target-modules", "q_proj", "--enable-tower-connector-lora"]) == 0
+    told = capsys.readouterr().out
+    assert "--lora-target-modules is not counted here" in told
+    assert "--enable-tower-connector-lora is not counted here" in told
     assert main([*words]) == 0
     assert "LoRA" not in capsys.readouterr().out
 
