@@ -21,7 +21,8 @@ from barostat.kv.parameters import Feed, feeds
 
 NO_ADAPTERS = exact("LoRA adapters", 0.0, "no --enable-lora")
 
-# Model types whose class names embedding and head as places for adapters, built by the real 0.32.0 in a parity test; other types may.
+# Model types whose class names embedding and head as places for adapters, as 0.32.0's source says (Llama and Qwen3 also built in a parity
+# test), and one that does not; other types may.
 _EMBEDDING_TOO = frozenset(("llama", "qwen3", "qwen3_moe", "mixtral"))
 _NO_EMBEDDING = frozenset(("qwen2",))
 # Of attention that is not laid out here: how far its places may be off. Experts' wrappers need kernels that no CPU has: read, not built,
