@@ -18,6 +18,19 @@ StateMode = Literal["none", "align", "all"]
 
 
 @dataclass(frozen=True, slots=True)
+class Adapters:
+    """The places that are kept for LoRA adapters: how many on the card at once, of which largest rank.
+
+    `fully_sharded`: both halves are divided over ranks. `dtype`: of their weights.
+    """
+
+    places: int
+    rank: int
+    dtype: str
+    fully_sharded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """One engine's resolved settings (vLLM's own names), defaults already filled in.
 
@@ -30,6 +43,7 @@ class Deployment:
     `flashinfer_sampler`, `estimates_graphs`: VLLM_USE_FLASHINFER_SAMPLER and VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS, None where not set.
     `text_only`: of a model of several modalities, text alone.
     `videos`: a model that takes videos is not told to take none. `expert_parallel`: each rank has whole experts rather than slices.
+    `adapters`: places for LoRA, None without.
     """
 
     version: EngineVersion
@@ -63,6 +77,7 @@ class Deployment:
     text_only: bool = False
     videos: bool = True
     expert_parallel: bool = False
+    adapters: Adapters | None = None
 
     @property
     def in_flight_tokens(self) -> int:

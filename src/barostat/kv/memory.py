@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barostat.core.units import GIB, gib
+from barostat.kv.adapters import NO_ADAPTERS, adapter_places
 from barostat.kv.architecture import Architecture, State
 from barostat.kv.config_json import ConfigJson
 from barostat.kv.deployment import Deployment
@@ -48,11 +49,13 @@ class Footprint:
     graphs_counted: bool
     stage_weights: tuple[int, ...]
     stage_activations: tuple[Estimate, ...]
+    adapters: Estimate = NO_ADAPTERS
 
     @property
     def parts(self) -> tuple[Estimate, ...]:
         """All parts, the largest concern first."""
-        return (self.weights, self.activations, self.non_torch, self.graphs)
+        places = (self.adapters,) if self.adapters.high else ()
+        return (self.weights, *places, self.activations, self.non_torch, self.graphs)
 
 
 def footprint(
@@ -94,6 +97,7 @@ def footprint(
         graphs_counted=counts_graphs(flags, amd=amd) and not eager,
         stage_weights=per_stage,
         stage_activations=by_stage,
+        adapters=NO_ADAPTERS if stated_weights_bytes is not None else adapter_places(model, flags),
     )
 
 
@@ -250,7 +254,7 @@ def available_bytes(total: Estimate, utilization: float, parts: Footprint) -> li
     result = []
     for size, activated in zip(parts.stage_weights, parts.stage_activations, strict=True):
         scale = size / parts.weights.value if parts.weights.value else 1.0
-        counted = (activated, parts.non_torch, *((parts.graphs,) if parts.graphs_counted else ()))
+        counted = (activated, parts.adapters, parts.non_torch, *((parts.graphs,) if parts.graphs_counted else ()))
         spent = size + sum(part.value for part in counted)
         up = (
             (total.high - total.value) * utilization,

@@ -56,7 +56,7 @@ class Weights:
         return self.count / tp if self.split else self.count
 
 
-class _Feed(NamedTuple):
+class Feed(NamedTuple):
     """What one layer's feed-forward is made of. `projections` of its experts and of a plain MLP of that `width` (0: there is none)."""
 
     projections: int
@@ -67,16 +67,16 @@ class _Feed(NamedTuple):
 def decoder_weights(model: Architecture) -> list[list[Weights]]:
     """The parameters of each decoder layer, in order. Layers of one kind are looked up once: models have many layers of few kinds."""
     config = model.fields
-    kinds: dict[tuple[Layer, _Feed], list[Weights]] = {}
+    kinds: dict[tuple[Layer, Feed], list[Weights]] = {}
     found = []
-    for kind in zip(model.layers, _feeds(config, model), strict=True):
+    for kind in zip(model.layers, feeds(config, model), strict=True):
         if kind not in kinds:
             kinds[kind] = _layer_weights(config, model, *kind)
         found.append(kinds[kind])
     return found
 
 
-def _layer_weights(config: ConfigJson, model: Architecture, layer: Layer, feed: _Feed) -> list[Weights]:
+def _layer_weights(config: ConfigJson, model: Architecture, layer: Layer, feed: Feed) -> list[Weights]:
     hidden = model.hidden_size
     found: list[Weights] = [Weights("norm", 2 * hidden, split=False)]
     for cache in layer:
@@ -194,7 +194,8 @@ def _moe_layers(config: ConfigJson, layers: int) -> list[bool]:
     return [types[index] == "sparse" if index < len(types) else found[index] for index in everywhere]
 
 
-def _feeds(config: ConfigJson, model: Architecture) -> list[_Feed]:
+def feeds(config: ConfigJson, model: Architecture) -> list[Feed]:
+    """What each decoder layer's feed-forward is made of, in order."""
     ungated = config.model_type in UNGATED_TYPES
     projections = 2 if ungated else 3
     layers = range(len(model.layers))
@@ -202,19 +203,19 @@ def _feeds(config: ConfigJson, model: Architecture) -> list[_Feed]:
     pattern = config.string("hybrid_override_pattern") or [str(kind) for kind in config.listed("layers_block_type")]
     if pattern and config.model_type.startswith("nemotron_h"):
         kinds = [pattern[index] if index < len(pattern) else "" for index in layers]
-        return [_Feed(2, kind in ("E", "moe"), inner if kind in ("-", "mlp") else 0) for kind in kinds]
+        return [Feed(2, kind in ("E", "moe"), inner if kind in ("-", "mlp") else 0) for kind in kinds]
     if config.has("block_configs"):
-        return [_Feed(projections, False, searched_width(config, index)) for index in layers]
+        return [Feed(projections, False, searched_width(config, index)) for index in layers]
     dense = config.integer("intermediate_size_mlp", 0) or inner
     wide = 2 if config.flag("use_double_wide_mlp") else 1
     beside = inner if config.flag("enable_moe_block") else 0
     return [
-        _Feed(projections, True, beside) if moe else _Feed(projections, False, dense if layer else wide * dense)
+        Feed(projections, True, beside) if moe else Feed(projections, False, dense if layer else wide * dense)
         for moe, layer in zip(_moe_layers(config, len(model.layers)), model.layers, strict=True)
     ]
 
 
-def _feed_weights(config: ConfigJson, hidden: int, feed: _Feed) -> list[Weights]:
+def _feed_weights(config: ConfigJson, hidden: int, feed: Feed) -> list[Weights]:
     found = _mixture(config, hidden, feed.projections) if feed.experts else []
     return found + ([Weights("mlp", feed.projections * hidden * feed.width)] if feed.width else [])
 

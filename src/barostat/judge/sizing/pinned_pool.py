@@ -34,8 +34,8 @@ def beyond_card(layout: Layout, blocks: int, total: Estimate, spent: Footprint, 
     pool = blocks * block_bytes
     return Estimate(
         FITS_CARD.name,
-        size + activated.value + spent.non_torch.value + pool - total.value,
-        spent.weights.low * scale + activated.low + spent.non_torch.low + pool - total.high,
-        spent.weights.high * scale + activated.high + spent.non_torch.high + pool - total.low,
+        size + activated.value + spent.adapters.value + spent.non_torch.value + pool - total.value,
+        spent.weights.low * scale + activated.low + spent.adapters.low + spent.non_torch.low + pool - total.high,
+        spent.weights.high * scale + activated.high + spent.adapters.high + spent.non_torch.high + pool - total.low,
         pin,
     )

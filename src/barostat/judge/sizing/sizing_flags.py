@@ -16,7 +16,7 @@ from barostat.judge.sizing.speculation import Speculation, speculation_of
 from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
 from barostat.judge.sizing.whole_items import step_with_items
 from barostat.kv.architecture import Architecture, Compressed, Indexer
-from barostat.kv.deployment import NEWEST_KNOWN, Deployment
+from barostat.kv.deployment import NEWEST_KNOWN, Adapters, Deployment
 from barostat.kv.draft import NO_DRAFT, Draft
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.model_runner import takes_v2
@@ -81,6 +81,11 @@ def deployment_of(
     given_block = config.get("block_size")
     block = int(block_flag) if block_flag and given_block and given_block.certain else _block(model, version, capability, is_cpu)
     notes += [f"--{name.replace('_', '-')} is not counted here: {why}" for name, why in _NOT_COUNTED.items() if _is_on(config, name)]
+    if _is_on(config, "enable_lora"):
+        notes.append(
+            "the places of LoRA adapters are reckoned as vLLM 0.32.0 lays them out, towers left out; a stated size of the weights "
+            "holds them already; what the kernels work in beside them is not counted"
+        )
     speculation = speculation_of(model, config, drafter, version)
     notes.extend(speculation.notes)
     drafts = speculation.draft.tokens
@@ -122,6 +127,7 @@ def deployment_of(
         expert_parallel=_switch(config, "enable_expert_parallel", False),
         flashinfer_sampler=_said(config, "VLLM_USE_FLASHINFER_SAMPLER"),
         estimates_graphs=_said(config, "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"),
+        adapters=_adapters(config, dtype),
         v2_runner=not is_cpu and _switch(config, "VLLM_USE_V2_MODEL_RUNNER", newer),
     )
     if flags.max_num_batched_tokens < flags.max_num_seqs:
@@ -139,7 +145,8 @@ def deployment_of(
 
 _NOT_COUNTED = {
     "cpu_offload_gb": "that much of the weights stays in the host's memory, and the pool is larger by it",
-    "enable_lora": "the adapters' places in memory make the pool smaller",
+    "lora_target_modules": "only modules of these names have places for adapters, which take less than planned",
+    "enable_tower_connector_lora": "the tower has places for adapters, too",
     "hf_overrides": "the model's configuration is taken as it is published",
     "prefill_context_parallel_size": "a prompt's cache is spread over that many cards",
     "kv_transfer_config": "a connector may switch off what keeps the cache of hybrid models small",
@@ -151,7 +158,15 @@ _OFF = ("0", "0.0", "1", "false", "none", "{}")
 MOST_RANKS = 65_536
 _POSITIVE = (
     *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size", "block_size", "max_num_seqs"),
-    *("max_num_batched_tokens", "max_num_active_seqs", "num_gpu_blocks_override", "kv_cache_memory_bytes", "gpu_memory_utilization"),
+    *(
+        "max_num_batched_tokens",
+        "max_num_active_seqs",
+        "max_loras",
+        "max_lora_rank",
+        "num_gpu_blocks_override",
+        "kv_cache_memory_bytes",
+        "gpu_memory_utilization",
+    ),
 )
 """Settings that no engine can have at zero, below it, or without an end."""
 
@@ -260,6 +275,19 @@ def _async(config: EngineConfig, version: EngineVersion, speculation: Speculatio
     """Whether the scheduler runs ahead: as set, else by the version unless the way of speculating forbids it."""
     return _switch(config, "async_scheduling", version.at_least("0.14.0")) and (
         is_given(config, "async_scheduling") or speculation.keeps_async
+    )
+
+
+def _adapters(config: EngineConfig, dtype: str) -> Adapters | None:
+    """The places that --enable-lora keeps, None without it. Errors: InputError for a number that cannot be."""
+    if not _is_on(config, "enable_lora"):
+        return None
+    stated = _text(config, "lora_dtype", "auto")
+    return Adapters(
+        places=_whole(config, "max_loras") or 1,
+        rank=_whole(config, "max_lora_rank") or 16,
+        dtype=dtype if stated == "auto" else stated,
+        fully_sharded=_switch(config, "fully_sharded_loras", False),
     )
 
 

@@ -18,7 +18,7 @@ from barostat.shells.reports.json_text import json_text
 from barostat.shells.reports.wrapped import paragraph, reasons, terminal_width
 
 _BAR_WIDTH = 60
-_FILLS = {"weights": "█", "activations": "▓", "non-torch": "▒", "graphs": "░", "KV cache": "■", "unused": "·"}
+_FILLS = {"weights": "█", "LoRA adapters": "▚", "activations": "▓", "non-torch": "▒", "graphs": "░", "KV cache": "■", "unused": "·"}
 
 
 def render(answer: CapacityAnswer, form: str) -> str:

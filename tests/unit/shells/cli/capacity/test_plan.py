@@ -86,6 +86,24 @@ def test_what_moves_memory_and_is_not_counted_is_said(capsys: pytest.CaptureFixt
     assert "--enable-lora" not in told
 
 
+def test_adapters_are_a_part_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("plan", "--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B")
+    assert main([*words, "--enable-lora", "--max-loras", "8", "--max-lora-rank", "64"]) == 0
+    assert "LoRA adapters    2.90 GiB" in capsys.readouterr().out
+    assert main([*words, "--enable-lora", "--lora-target-modules", "q_proj", "--enable-tower-connector-lora"]) == 0
+    told = capsys.readouterr().out
+    assert "--lora-target-modules is not counted here" in told
+    assert "--enable-tower-connector-lora is not counted here" in told
+    assert main([*words]) == 0
+    assert "LoRA" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [("--max-loras", "0"), ("--max-lora-rank", "-8"), ("--lora-dtype", "float3")])
+def test_places_that_cannot_be_are_refused(words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--gpu", "H100", "--", "vllm", "serve", "Qwen/Qwen3-8B", "--enable-lora", *words]) == 2
+    assert words[1] in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "fits"),
     [
