@@ -13,10 +13,10 @@ import re
 from typing import Any, Literal
 
 from barostat.core.errors import InputError
+from barostat.io.bundles import described
 from barostat.io.input_files.json_text import why_no_json
 from barostat.io.input_files.yaml_bounds import too_much
 from barostat.io.input_files.yaml_places import Written, composed, plain
-from barostat.platform import described
 from barostat.platform.objects import items
 
 Printed = Literal["objects", "described", "nvidia-smi.txt", "nvidia-smi.csv", ""]

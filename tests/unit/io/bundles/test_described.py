@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barostat.io.bundles.described import documents, is_described
 from barostat.platform import kubernetes
-from barostat.platform.described import documents, is_described
 from barostat.platform.pods import engine_container
 
 AT = 1795163200.0
