@@ -10,6 +10,7 @@ from barostat.catalog.vllm_defaults import USUAL_BLOCK_TOKENS
 from barostat.core.version import EngineVersion
 from barostat.kv.architecture import Layer
 
+OLDEST_KNOWN = "0.6.0"
 NEWEST_KNOWN = "0.33.0"
 _LOGS_REQUESTS_SINCE_BUILD = 91
 

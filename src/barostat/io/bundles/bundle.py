@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from barostat.core.bounds import BUNDLE_OBJECTS, BUNDLE_VALUES, GPU_BYTES, REPLICAS, SCRAPES
 from barostat.core.errors import InputError
 from barostat.core.marks import JSON_MARKS, counted
 from barostat.engines.vllm.logs import digest as vllm_logs
 from barostat.gpus import kernel_log
-from barostat.io.bundles import manifest
+from barostat.io.bundles import manifest, printed
 from barostat.io.bundles.bundle_files import files
 from barostat.io.bundles.layout import Place
 from barostat.io.input_files.json_text import why_no_json
@@ -91,6 +91,8 @@ class _Reader:
                 if (document := self._json(name, file)) is not None:
                     self.kubernetes[place.owner] = self._bounded(name, document)
                     self.files += 1
+            case "printed":
+                self._take_printed(name, place, file, source)
             case "manifest":
                 raw = _whole(file, manifest.MAX_BYTES)
                 if raw is None:
@@ -133,6 +135,14 @@ class _Reader:
             self._keep(place.role, place.owner, lambda replica: replace(replica, log=log))
         else:
             self._keep(place.role, place.owner, lambda replica: replace(replica, previous_log=log))
+
+    def _take_printed(self, name: str, place: Place, file: Reads, source: str) -> None:
+        raw = _whole(file, MAX_JSON_BYTES)
+        if raw is None or counted(raw, JSON_MARKS, BUNDLE_VALUES.most) > BUNDLE_VALUES.most:
+            raise InputError(f"larger than {MAX_JSON_BYTES >> 20} MiB, or of more than {BUNDLE_VALUES.most:,} values", source)
+        for kind, found in printed.documents(cast("printed.Printed", place.kind), raw, source).items():
+            self.kubernetes[kind] = self._bounded(name, found)
+        self.files += 1
 
     def _take_text(self, name: str, place: Place, file: Reads, source: str) -> None:
         most_bytes = GPU_BYTES.most if place.role == "gpu" else MAX_TEXT_BYTES

@@ -8,6 +8,7 @@ from pathlib import Path
 from barostat.core.errors import InputError
 from barostat.io.bundles import archive, folder, layout
 from barostat.io.bundles.layout import Misplaced, Place
+from barostat.io.bundles.printed import HEAD_BYTES, printed
 from barostat.io.input_files.lines import Reads
 
 _LOOSE_REPLICA = "engine"
@@ -61,12 +62,21 @@ def _loose(path: Path) -> tuple[str, Place, Reads]:
     """One file given instead of a bundle: a scrape, a log, a tool's output or a Kubernetes document, by its name and first bytes."""
     name, at = path.name, path.stat().st_mtime
     file = path.open("rb")
-    head = file.read(65536)
+    head = file.read(HEAD_BYTES)
     file.seek(0)
-    if kind := next((kind for kind in layout.GPU_KINDS if name.endswith(kind)), None):
-        return name, _as(f"gpu/{_LOOSE_REPLICA}/{name}") or Place("gpu", _LOOSE_REPLICA, at, kind), file
+    if tool := next((kind for kind in layout.GPU_KINDS if name.endswith(kind)), None):
+        return name, _as(f"gpu/{_LOOSE_REPLICA}/{name}") or Place("gpu", _LOOSE_REPLICA, at, tool), file
     if found := _as(f"kubernetes/{name}"):
         return name, found, file
+    try:
+        kind = printed(head.decode("utf-8-sig", "replace"), str(path))
+    except InputError:
+        file.close()
+        raise
+    if kind in ("objects", "described"):
+        return name, Place("printed", "", at, kind), file
+    if kind:
+        return name, Place("gpu", _LOOSE_REPLICA, at, kind), file
     if name.endswith(".prom") or b"# TYPE " in head or b"# HELP " in head or head.startswith(b"vllm:"):
         return name, _as(f"metrics/{_LOOSE_REPLICA}/{name}") or Place("scrape", _LOOSE_REPLICA, at), file
     if found := _as(f"logs/{name}"):

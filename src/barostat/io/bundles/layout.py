@@ -18,7 +18,7 @@ from typing import Literal
 
 from barostat.io.bundles.folder import MANIFESTS
 
-Role = Literal["manifest", "scrape", "log", "previous-log", "kernel-log", "gpu", "host", "kubernetes", "gateway"]
+Role = Literal["manifest", "scrape", "log", "previous-log", "kernel-log", "gpu", "host", "kubernetes", "gateway", "printed"]
 GPU_KINDS = ("nvidia-smi.csv", "nvidia-smi.txt", "amd-smi.json", "rocm-smi.json", "dcgm.prom")
 KUBERNETES_KINDS = ("pods", "events", "nodes", "replicasets", "deployments", "statefulsets", "leaderworkersets", "hpas")
 _INSTANT = re.compile(r"^(\d{1,16}(?:\.\d{1,9})?)\.(.+)$")
@@ -28,7 +28,10 @@ _MILLISECONDS = 1e11
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one file of a bundle is. `owner`: replica, node or kind of object. `at`: unix seconds, 0 where the name has none."""
+    """What one file of a bundle is. `owner`: replica, node or kind of object. `at`: unix seconds, 0 where the name has none.
+
+    `printed` is a loose file of Kubernetes objects; `kind` says in which form.
+    """
 
     role: Role
     owner: str

@@ -16,7 +16,7 @@ from barostat.judge.sizing.speculation import Speculation, speculation_of
 from barostat.judge.sizing.state_caching import is_given, prefix_caching_default, state_chunk_tokens, state_mode
 from barostat.judge.sizing.whole_items import step_with_items
 from barostat.kv.architecture import Architecture, Compressed, Indexer
-from barostat.kv.deployment import NEWEST_KNOWN, Adapters, Deployment
+from barostat.kv.deployment import NEWEST_KNOWN, OLDEST_KNOWN, Adapters, Deployment
 from barostat.kv.draft import NO_DRAFT, Draft
 from barostat.kv.dtypes import item_bytes
 from barostat.kv.model_runner import takes_v2
@@ -61,6 +61,8 @@ def deployment_of(
     notes: list[str] = []
     if version.beyond(NEWEST_KNOWN):
         notes.append(f"vLLM {version} is newer than {NEWEST_KNOWN}, the newest this planner knows: planned as {NEWEST_KNOWN}")
+    elif version.before(OLDEST_KNOWN):
+        notes.append(f"vLLM {version} is older than {OLDEST_KNOWN}, the oldest this planner knows: planned as {OLDEST_KNOWN}")
     length, auto = _length(model, config, notes)
     too_long = _too_long(model, config, length, notes)
     dtype = _dtype(model, config)

@@ -30,6 +30,21 @@ def parse_duration(text: str, longest_s: float = LONGEST_S) -> float:
     return total_s
 
 
+def seconds(text: str) -> float:
+    """A number of seconds, or a duration with its unit: 0.03 and 30ms are the same. Who asks for it bounds it.
+
+    Errors: argparse.ArgumentTypeError.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return parse_duration(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write 0.03, 30ms or 2s") from None
+
+
 def some_time(text: str) -> float:
     """As parse_duration, above 0.
 

@@ -116,6 +116,12 @@ def test_a_version_from_the_future_is_planned_as_the_newest_known() -> None:
     assert any("newer than" in note for note in found.assumptions)
 
 
+@pytest.mark.parametrize(("version", "said"), [("0.5.4", True), ("0.6.0", False), ("0.33.0", False)])
+def test_a_version_from_before_all_that_is_known_is_said_to_be_that(version: str, said: bool) -> None:
+    found = made("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version", version)
+    assert any("older than 0.6.0" in note for note in found.assumptions) is said
+
+
 def test_an_unknown_architecture_exits_three(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({

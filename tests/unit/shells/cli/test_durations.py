@@ -6,7 +6,8 @@ import argparse
 
 import pytest
 
-from barostat.shells.cli.durations import brief, parse_duration, some_time
+from barostat.shells.cli.durations import brief, parse_duration, seconds, some_time
+from barostat.shells.cli.main import main
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,35 @@ def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
 @pytest.mark.parametrize(("duration_s", "expected"), [(0.5, "0.5 s"), (30, "30 s"), (120, "2 min"), (5400, "90 min"), (10800, "3 h")])
 def test_a_duration_is_shown_in_the_unit_that_suits_it(duration_s: float, expected: str) -> None:
     assert brief(duration_s) == expected
+
+
+@pytest.mark.parametrize(("text", "expected_s"), [("0.03", 0.03), ("1e-3", 0.001), ("30ms", 0.03), ("2s", 2.0), ("1m", 60.0)])
+def test_seconds_are_taken_with_their_unit_and_without(text: str, expected_s: float) -> None:
+    assert seconds(text) == pytest.approx(expected_s)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "30 parsecs", "2s2", "30ms,"])
+def test_what_is_no_time_is_told_with_how_it_is_written(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is no time; write"):
+        seconds(text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simulate", "--workload", "closed", "--kv-blocks", "9", "--step-time"],
+        ["simulate", "--workload", "closed", "--kv-blocks", "9", "--slo-ttft"],
+        ["what-if", "--slo-itl"],
+        ["tune", "--slo-ttft-p99"],
+        ["load", "http://localhost:1", "--slo-ttft"],
+        ["rules", "--itl-p99"],
+        ["gateway", "--engine-timeout"],
+        ["twin", "--shutdown-timeout"],
+    ],
+)
+def test_options_in_seconds_take_a_unit(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no time is refused in our words; a duration gets past that."""
+    for given, says in (("soon", "'soon' is no time; write 0.03, 30ms or 2s"), ("40ms", "no-such-option")):
+        with pytest.raises(SystemExit):
+            main([*words, given, "--no-such-option"])
+        assert says in capsys.readouterr().err

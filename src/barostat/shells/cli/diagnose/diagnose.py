@@ -76,10 +76,11 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Gather, judge, print; answer the exit code of the report."""
     from barostat.shells.cli.diagnose.gathering import piped_log
-    from barostat.shells.cli.diagnose.named_file import take_named_file
+    from barostat.shells.cli.diagnose.named_file import take_named_file, take_printed_log
 
     take_named_file(arguments)
     with piped_log(arguments):
+        take_printed_log(arguments)
         return _run(arguments)
 
 

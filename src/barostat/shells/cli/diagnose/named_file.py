@@ -42,6 +42,24 @@ def take_named_file(arguments: argparse.Namespace) -> None:
         arguments.log = word
 
 
+def take_printed_log(arguments: argparse.Namespace) -> None:
+    """A `--log` that is no log but what kubectl or nvidia-smi printed becomes `--bundle`, where nothing stands beside it.
+
+    Errors: InputError for the table of kubectl get.
+    """
+    from barostat.io.bundles.printed import HEAD_BYTES, printed
+
+    if arguments.log is None or arguments.target or arguments.pid is not None or arguments.watch:
+        return
+    try:
+        with Path(arguments.log).open("rb") as file:
+            head = file.read(HEAD_BYTES).decode("utf-8-sig", "replace")
+    except OSError:
+        return  # who reads the log says why
+    if printed(head, getattr(arguments, "log_name", "") or arguments.log):
+        arguments.bundle, arguments.log = arguments.log, None
+
+
 def _is_there(word: str) -> bool:
     """True for a file or folder of that name which could not be meant as an address or a workload: nobody calls a Deployment vllm.yaml."""
     from barostat.io.kubernetes.recording.target import is_workload

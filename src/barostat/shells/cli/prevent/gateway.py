@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from barostat.shells.cli.durations import seconds
+
 if TYPE_CHECKING:
     from barostat.gateway.settings import FollowedWorkload
 
@@ -58,8 +60,8 @@ def add_parser(verbs: Any) -> None:
     cluster.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's own account)")
     bounds = parser.add_argument_group("bounds")
     bounds.add_argument("--max-body-mib", type=float, default=32.0, metavar="N", help="of one request (default 32)")
-    bounds.add_argument("--drain-timeout", type=float, default=30.0, metavar="S", help="after SIGTERM (default 30)")
-    bounds.add_argument("--engine-timeout", type=float, default=900.0, metavar="S", help="of silence from an engine (default 900)")
+    bounds.add_argument("--drain-timeout", type=seconds, default=30.0, metavar="S", help="after SIGTERM (default 30)")
+    bounds.add_argument("--engine-timeout", type=seconds, default=900.0, metavar="S", help="of silence from an engine (default 900)")
     parser.add_argument("--access-log", metavar="FILE", help="a JSON line per request, without prompts and keys; - for standard error")
     parser.set_defaults(run=run)
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from barostat.shells.cli.durations import parse_duration, some_time
+from barostat.shells.cli.durations import parse_duration, seconds, some_time
 
 EPILOG = """\
 examples:
@@ -49,8 +49,8 @@ def add_parser(verbs: Any) -> None:
     )
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the workload's random streams (default 0)")
     told = parser.add_argument_group("what is good")
-    told.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
-    told.add_argument("--slo-itl", type=float, metavar="S", help="and at most S seconds between tokens, on average")
+    told.add_argument("--slo-ttft", type=seconds, metavar="S", help="a good request has its first token within S seconds")
+    told.add_argument("--slo-itl", type=seconds, metavar="S", help="and at most S seconds between tokens, on average")
     parser.add_argument("-o", "--output", choices=("table", "json", "html"), default="table", help="form (default table)")
     parser.set_defaults(run=run)
 

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from barostat.shells.cli.durations import seconds
+
 FORMATS = ("file", "prometheusrule", "thanos", "mimir", "alertmanager")
 EPILOG = """\
 examples:
@@ -33,8 +35,8 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--limits", type=Path, metavar="FILE", help="the limits file: what is promised, and what it was derived from")
     parser.add_argument("-o", "--output", choices=FORMATS, default="file", help="form (default file: a rule file of Prometheus)")
     promised = parser.add_argument_group("what is promised, where no limits file says it")
-    promised.add_argument("--ttft-p99", type=float, metavar="S", help="seconds to the first token, 99 times of 100")
-    promised.add_argument("--itl-p99", type=float, metavar="S", help="seconds between two tokens, 99 times of 100")
+    promised.add_argument("--ttft-p99", type=seconds, metavar="S", help="seconds to the first token, 99 times of 100")
+    promised.add_argument("--itl-p99", type=seconds, metavar="S", help="seconds between two tokens, 99 times of 100")
     watched = parser.add_argument_group("which series")
     watched.add_argument(
         "--label",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from barostat.core.whole_number import whole_number
+from barostat.shells.cli.durations import seconds
 from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
 from barostat.shells.reports.json_text import json_text
 
@@ -44,8 +45,8 @@ def add_parser(verbs: Any) -> None:
     fleet.add_argument("--gateway", type=Path, metavar="LIMITS", help="admission and routing by these limits, in front of the replicas")
     fleet.add_argument("--replicas", type=int, default=1, metavar="N", help="engines like the one described (default 1)")
     out = parser.add_argument_group("output")
-    out.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
-    out.add_argument("--slo-itl", type=float, metavar="S", help="a good request has at most S seconds between tokens, on average")
+    out.add_argument("--slo-ttft", type=seconds, metavar="S", help="a good request has its first token within S seconds")
+    out.add_argument("--slo-itl", type=seconds, metavar="S", help="a good request has at most S seconds between tokens, on average")
     out.add_argument("--steps-out", type=Path, metavar="FILE", help="one JSON line per step in which something was scheduled")
     out.add_argument("--steps-detail", action="store_true", help="with the ids of the free blocks in their order")
     out.add_argument("--html", type=Path, metavar="FILE", help="the page of -o html beside what is printed")
@@ -77,7 +78,7 @@ def add_rate_argument(parser: argparse.ArgumentParser) -> None:
 def add_pace_arguments(parser: argparse.ArgumentParser) -> None:
     """Add how long a step takes, and the seed."""
     pace = parser.add_argument_group("how long a step takes")
-    pace.add_argument("--step-time", type=float, metavar="S", help="every step takes S seconds, and starts at a multiple of it")
+    pace.add_argument("--step-time", type=seconds, metavar="S", help="every step takes S seconds, and starts at a multiple of it")
     pace.add_argument(
         "--latency",
         metavar="MODEL",

@@ -7,7 +7,7 @@ import copy
 import sys
 from typing import TYPE_CHECKING, Any
 
-from barostat.shells.cli.durations import parse_duration
+from barostat.shells.cli.durations import parse_duration, seconds
 from barostat.shells.cli.gated_streams import own
 from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
 from barostat.shells.cli.simulate.simulate import add_engine_arguments, add_workload_arguments
@@ -44,8 +44,8 @@ def add_parser(verbs: Any) -> None:
         epilog=EPILOG,
     )
     wanted = parser.add_argument_group("service levels (at least one, or a --limits file that has one)")
-    wanted.add_argument("--slo-ttft-p99", type=float, metavar="S", help="99 in 100 requests have their first token within S seconds")
-    wanted.add_argument("--slo-itl-p99", type=float, metavar="S", help="99 in 100 tokens come within S seconds after the one before")
+    wanted.add_argument("--slo-ttft-p99", type=seconds, metavar="S", help="99 in 100 requests have their first token within S seconds")
+    wanted.add_argument("--slo-itl-p99", type=seconds, metavar="S", help="99 in 100 tokens come within S seconds after the one before")
     wanted.add_argument(
         "--max-refused", type=float, default=0.01, metavar="RATIO",
         help="of the requests, how many may be refused at most (default 0.01); a refused one is not good",

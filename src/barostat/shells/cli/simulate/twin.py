@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from barostat.shells.cli.durations import parse_duration
+from barostat.shells.cli.durations import parse_duration, seconds
 from barostat.shells.cli.simulate.simulate import add_engine_arguments, add_pace_arguments
 
 EPILOG = """\
@@ -39,7 +39,7 @@ def add_parser(verbs: Any) -> None:
     served.add_argument("--tokenizer-speed", type=float, default=3e6, metavar="BYTES/S", help="of CPU time per text (default 3e6)")
     served.add_argument("--fault", action="append", default=[], metavar="FAULT", help="something that goes wrong; may be repeated")
     served.add_argument("--start-time", type=parse_duration, default=0.0, metavar="S", help="how long loading takes before it listens")
-    served.add_argument("--shutdown-timeout", type=float, default=0.0, metavar="S", help="at SIGTERM, let what is under way finish")
+    served.add_argument("--shutdown-timeout", type=seconds, default=0.0, metavar="S", help="at SIGTERM, let what is under way finish")
     served.add_argument(
         "--log-stats-interval", type=parse_duration, default=10.0, metavar="S", help="between statistics lines (default 10s)"
     )

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from barostat.shells.cli.durations import parse_duration
+from barostat.shells.cli.durations import parse_duration, seconds
 from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
 from barostat.shells.cli.simulate.simulate import add_engine_arguments, add_rate_argument, add_workload_arguments
 from barostat.shells.reports.json_text import json_text
@@ -58,8 +58,8 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE[,...]", dest="candidates", help="a candidate; repeat for more"
     )
-    parser.add_argument("--slo-ttft", type=float, metavar="S", help="a good request has its first token within S seconds")
-    parser.add_argument("--slo-itl", type=float, metavar="S", help="a good request has at most S seconds between tokens, on average")
+    parser.add_argument("--slo-ttft", type=seconds, metavar="S", help="a good request has its first token within S seconds")
+    parser.add_argument("--slo-itl", type=seconds, metavar="S", help="a good request has at most S seconds between tokens, on average")
     parser.add_argument("--runs", type=int, metavar="N", help="with --from: runs of each, with other dice (default 5)")
     parser.add_argument(
         "--duration", type=parse_duration, metavar="TIME", help="with --from: how long each run is (default: some 500 requests)"

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+import yaml
 
 from barostat.shells.cli.main import main
 
@@ -50,6 +51,104 @@ def test_it_is_read_as_what_it_is(
         monkeypatch.setenv("BAROSTAT_NAMESPACE", "inference")
     assert main(["diagnose", word, "--no-trials", "-o", "json"]) == 1
     assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == cause
+
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "vllm-0", "namespace": "inference"},
+    "spec": {"containers": [{"name": "vllm", "image": "vllm/vllm-openai:v0.11.0", "resources": {"limits": {"memory": "32Gi"}}}]},
+    "status": {
+        "phase": "Running",
+        "containerStatuses": [
+            {
+                "name": "vllm",
+                "restartCount": 7,
+                "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-11-20T08:13:00Z"}},
+            }
+        ],
+    },
+}
+DESCRIBED = """\
+Name:             vllm-0
+Namespace:        inference
+Node:             gpu-3/10.0.3.14
+Status:           Running
+Containers:
+  vllm:
+    Image:          vllm/vllm-openai:v0.11.0
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+    Restart Count:  7
+    Limits:
+      memory:       32Gi
+"""
+SMI = """\
+| NVIDIA-SMI 560.35.03              Driver Version: 560.35.03      CUDA Version: 12.6     |
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |                    3 |
+| N/A   88C    P0            612W /  700W |   74112MiB /  81559MiB |     34%      Default |
+"""
+QUERY = "name, memory.used [MiB], clocks_event_reasons.active, temperature.gpu\nNVIDIA H100, 74112 MiB, 0x0000000000000040, 91\n"
+PRINTED = [
+    ("ticket.json", json.dumps(POD), "host-oom"),
+    ("ticket.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": [POD]}), "host-oom"),
+    ("ticket.json", json.dumps({"apiVersion": "v1", "items": [{"metadata": {}} | POD], "kind": "PodList"}, indent=2), "host-oom"),
+    ("ticket.yaml", yaml.safe_dump(POD), "host-oom"),
+    ("ticket.yaml", yaml.safe_dump({"apiVersion": "v1", "items": [POD], "kind": "List"}), "host-oom"),
+    ("ticket.txt", DESCRIBED, "host-oom"),
+    ("ticket.txt", SMI, "node-fault"),
+    ("ticket.log", QUERY, "node-fault"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "cause"), PRINTED)
+@pytest.mark.parametrize("by", ["name", "--log", "-"])
+def test_what_kubectl_and_nvidia_smi_print_is_read_as_that_and_not_as_a_log(
+    name: str, text: str, cause: str, by: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(name).write_text(text)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    words = {"name": [name], "--log": ["--log", name], "-": ["-"]}[by]
+    assert main(["diagnose", *words, "--no-trials", "-o", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == cause
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        (
+            "NAME     READY   STATUS    RESTARTS   AGE\nvllm-0   1/1     Running   0          3d\n",
+            "kubectl get pods -n NS -o json > pods.json",
+        ),
+        ("NAMESPACE   NAME   READY   STATUS   RESTARTS   AGE\n", "kubectl get pods -n NS -o json > pods.json"),
+        (
+            "LAST SEEN   TYPE      REASON      OBJECT       MESSAGE\n9m          Warning   Unhealthy   pod/vllm-0   no\n",
+            "kubectl get events",
+        ),
+        ("NAME    STATUS   ROLES    AGE   VERSION\ngpu-3   Ready    <none>   3d    v1.34.1\n", "kubectl get nodes"),
+    ],
+)
+@pytest.mark.parametrize("words", [["seen.txt"], ["--log", "seen.txt"]])
+def test_a_table_of_kubectl_get_is_refused_with_the_command_for_more(
+    words: list[str], text: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("seen.txt").write_text(text)
+    assert main(["diagnose", *words]) == 2
+    said = capsys.readouterr().err
+    assert instead in said
+    assert said.count("\n") == 1
+
+
+def test_half_of_a_printed_object_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ticket.json").write_text(json.dumps(POD)[:-20])
+    assert main(["diagnose", "ticket.json"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("barostat: ticket.json: is no JSON")
+    assert said.count("\n") == 1
 
 
 def test_a_dash_is_the_log_that_is_piped_in(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,185 @@
+"""What `kubectl describe pod` prints, as the objects that it is printed from: what tickets and chats hold of a pod that is gone.
+
+    Name:             vllm-0                 <- a line at the margin: of the pod; `Name:` begins the next one
+    Containers:
+      vllm:                                  <- two blanks: a container
+        Last State:     Terminated           <- four: its fields
+          Exit Code:    137                  <- six: what belongs to a field
+
+Not told by it, and so not made up: the ages of events (they count from a moment that is not printed), the environment, and whether /dev/shm
+is the host's.
+Source: kubectl describe, 1.27 to 1.34.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+Found = dict[str, Any]
+_FIELD = re.compile(r"^( *)([^:]{1,253}?):(?:\s+(.*))?$")
+_GAP = re.compile(r"\s{2,}")
+_TIMES = re.compile(r"\(x(\d{1,9}) over ")
+_PROBE = {"delay": "initialDelaySeconds", "timeout": "timeoutSeconds", "period": "periodSeconds", "#failure": "failureThreshold"}
+_PROBE_PART = re.compile(r"(delay|timeout|period|#failure)=(\d{1,9})")
+_MOUNT = re.compile(r"^(/\S*) from (\S+)")
+_NOTHING = ("", "<none>", "<unset>")
+_CONTAINER, _OWN, _WITHIN = 2, 4, 6
+"""Blanks before a container's name, its fields, and what belongs to one of these."""
+
+
+def is_described(text: str) -> bool:
+    """True for what `kubectl describe pod` prints, whole or from its first lines on."""
+    return bool(re.search(r"^Name: +\S", text, re.MULTILINE) and re.search(r"^(?:Init )?Containers: *$", text, re.MULTILINE))
+
+
+def documents(text: str) -> dict[str, list[Found]]:
+    """`pods` and, where it has such a part, `events`, as `kubectl get -o json` has them.
+
+    Errors: none; what is strange is passed over.
+    """
+    made: dict[str, list[Found]] = {"pods": []}
+    one: list[str] = []
+    for line in [*text.splitlines(), "Name:"]:
+        if line.startswith("Name:"):
+            if one:
+                pod, events = _pod(one)
+                made["pods"].append(pod)
+                if events is not None:
+                    made.setdefault("events", []).extend(events)
+            one = [line]
+        elif one:
+            one.append(line.rstrip())
+    return made
+
+
+def _pod(lines: Sequence[str]) -> tuple[Found, list[Found] | None]:
+    top: dict[str, str] = {}
+    parts: dict[str, list[str]] = {}
+    part = ""
+    for line in lines:
+        if line and not line.startswith(" ") and (field := _FIELD.match(line)):
+            part = field[2]
+            top[part], parts[part] = field[3] or "", []
+        elif line.strip() and part:
+            parts[part].append(line)
+    name, namespace, node = top.get("Name", ""), top.get("Namespace", ""), top.get("Node", "").partition("/")[0]
+    containers = [_container(*block) for block in _blocks(parts.get("Containers", []))]
+    status: Found = {
+        "phase": top.get("Status", "").partition(" ")[0],
+        "containerStatuses": [status for _, status in containers],
+        "conditions": [
+            {"type": words[0], "status": words[1]} for line in parts.get("Conditions", [])[1:] if len(words := line.split()) == 2
+        ],
+    }
+    status |= {key.lower(): top[key] for key in ("Reason", "Message") if top.get(key)}
+    spec: Found = {"containers": [container for container, _ in containers], "volumes": _volumes(parts.get("Volumes", []))}
+    if node not in _NOTHING:
+        spec["nodeName"] = node
+    if not any(mount["mountPath"] == "/dev/shm" for container, _ in containers for mount in container["volumeMounts"]):
+        spec["hostIPC"] = True  # it is not printed, and 64 MiB must not be claimed where it may be the host's
+    pod: Found = {"kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": status}
+    about = {"kind": "Pod", "name": name, "namespace": namespace}
+    told = [{**event, "involvedObject": about} for line in parts.get("Events", []) if (event := _event(line))]
+    return pod, told if "Events" in parts else None
+
+
+def _blocks(lines: Sequence[str], indent: int = _CONTAINER) -> list[tuple[str, list[str]]]:
+    """Names at that indent, each with the lines below it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if len(line) - len(line.lstrip()) == indent and line.rstrip().endswith(":"):
+            found.append((line.strip()[:-1], []))
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def _container(name: str, lines: Sequence[str]) -> tuple[Found, Found]:
+    """The container as its pod's spec has it, and its status."""
+    fields: dict[str, tuple[str, list[str]]] = {}
+    below: list[str] = []
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if indent == _OWN and (field := _FIELD.match(line)):
+            below = []
+            fields[field[2]] = (field[3] or "", below)
+        elif indent >= _WITHIN:
+            below.append(line.strip())
+
+    def said(key: str) -> str:
+        return fields.get(key, ("", []))[0]
+
+    def under(key: str) -> list[str]:
+        return fields.get(key, ("", []))[1]
+
+    spec: Found = {
+        "name": name,
+        "image": said("Image"),
+        "command": under("Command"),
+        "args": under("Args"),
+        "resources": {"limits": _pairs(under("Limits")), "requests": _pairs(under("Requests"))},
+        "volumeMounts": [{"mountPath": mount[1], "name": mount[2]} for line in under("Mounts") if (mount := _MOUNT.match(line))],
+    }
+    for kind in ("Liveness", "Readiness", "Startup"):
+        if kind in fields:
+            spec[f"{kind.lower()}Probe"] = {_PROBE[part]: int(number) for part, number in _PROBE_PART.findall(said(kind))}
+    restarts = said("Restart Count")
+    status: Found = {"name": name, "image": said("Image"), "state": _state(*fields.get("State", ("", [])))}
+    status["lastState"] = _state(*fields.get("Last State", ("", [])))
+    if said("Ready") in ("True", "False"):
+        status["ready"] = said("Ready") == "True"
+    if restarts.isdecimal() and len(restarts) < 10:
+        status["restartCount"] = int(restarts)
+    return spec, status
+
+
+def _state(kind: str, below: Sequence[str]) -> Found:
+    """`{"terminated": {"reason": ..., "exitCode": ...}}`, empty where there was none."""
+    if kind not in ("Waiting", "Running", "Terminated"):
+        return {}
+    told: Found = {}
+    for key, value in _pairs(below).items():
+        match key:
+            case "Reason" | "Message":
+                told[key.lower()] = value
+            case "Exit Code" if value.lstrip("-").isdecimal() and len(value) < 10:
+                told["exitCode"] = int(value)
+            case "Started" | "Finished":
+                told[f"{key.lower()}At"] = _rfc3339(value)
+    return {kind.lower(): told}
+
+
+def _rfc3339(written: str) -> str:
+    """`Thu, 20 Nov 2026 08:11:09 +0000` as the API writes it; empty for anything else."""
+    try:
+        return datetime.strptime(written, "%a, %d %b %Y %H:%M:%S %z").isoformat()
+    except ValueError:
+        return ""
+
+
+def _pairs(lines: Sequence[str]) -> dict[str, str]:
+    return {field[2].strip(): field[3] for line in lines if (field := _FIELD.match(line)) and field[3] not in (None, *_NOTHING)}
+
+
+def _volumes(lines: Sequence[str]) -> list[Found]:
+    """Names, and of memory its size: what /dev/shm is made of."""
+    found: list[Found] = []
+    for name, below in _blocks(lines):
+        told = _pairs([line.strip() for line in below])
+        volume: Found = {"name": name}
+        if told.get("Medium") == "Memory":
+            volume["emptyDir"] = {"medium": "Memory"} | ({"sizeLimit": told["SizeLimit"]} if "SizeLimit" in told else {})
+        found.append(volume)
+    return found
+
+
+def _event(line: str) -> Found | None:
+    """One row: type, reason, age, who says it, what. None for the head of the table and for what is no row."""
+    cells = _GAP.split(line.strip(), maxsplit=4)
+    if len(cells) < 5 or cells[0] not in ("Normal", "Warning"):
+        return None
+    times = _TIMES.search(cells[2])
+    return {"kind": "Event", "type": cells[0], "reason": cells[1], "message": cells[4], "count": int(times[1]) if times else 1}
