@@ -64,9 +64,9 @@ def test_what_is_no_time_is_told_with_how_it_is_written(text: str) -> None:
         ["simulate", "--workload", "closed", "--kv-blocks", "9", "--slo-ttft"],
         ["what-if", "--slo-itl"],
         ["tune", "--slo-ttft-p99"],
-        ["load", "http://localhost:1", "--slo-ttft"],
+        ["load", "http://localhost:1", "--workload", "closed", "--slo-ttft"],
         ["rules", "--itl-p99"],
-        ["gateway", "--engine-timeout"],
+        ["gateway", "--limits", "limits.yaml", "--engine-timeout"],
         ["twin", "--shutdown-timeout"],
     ],
 )
