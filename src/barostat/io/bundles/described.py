@@ -20,14 +20,27 @@ from typing import Any
 
 Found = dict[str, Any]
 _FIELD = re.compile(r"^( *)([^:]{1,253}?):(?:\s+(.*))?$")
+_NAME = re.compile(r"^  [a-z0-9][-a-z0-9]{0,252}: *$")
 _GAP = re.compile(r"\s{2,}")
 _TIMES = re.compile(r"\(x(\d{1,9}) over ")
 _PROBE = {"delay": "initialDelaySeconds", "timeout": "timeoutSeconds", "period": "periodSeconds", "#failure": "failureThreshold"}
 _PROBE_PART = re.compile(r"(delay|timeout|period|#failure)=(\d{1,9})")
 _MOUNT = re.compile(r"^(/\S*) from (\S+)")
 _NOTHING = ("", "<none>", "<unset>")
-_CONTAINER, _OWN, _WITHIN = 2, 4, 6
-"""Blanks before a container's name, its fields, and what belongs to one of these."""
+_HOLD_CONTAINERS = ("Init Containers", "Containers", "Ephemeral Containers")
+_AFTER_CONTAINERS = frozenset(
+    (*_HOLD_CONTAINERS, "Readiness Gates", "Conditions", "Volumes", "QoS Class", "Node-Selectors", "Tolerations", "Events")
+)
+_OF_CONTAINER = frozenset(
+    (
+        *("Container ID", "Image", "Image ID", "Port", "Ports", "Host Port", "Host Ports", "SeccompProfile", "Command", "Args", "State"),
+        *("Last State", "Ready", "Restart Count", "Limits", "Requests", "Liveness", "Readiness", "Startup", "Environment"),
+        *("Environment Variables from", "Mounts", "Devices"),
+    )
+)
+"""A container's last words are printed as they are, lines and all, and a traceback is indented, too: only these names are fields."""
+_OWN, _WITHIN = 4, 6
+"""Blanks before a container's fields, and before what belongs to one of these."""
 
 
 def is_described(text: str) -> bool:
@@ -61,6 +74,8 @@ def _pod(lines: Sequence[str]) -> tuple[Found, list[Found] | None]:
     part = ""
     for line in lines:
         if line and not line.startswith(" ") and (field := _FIELD.match(line)):
+            if part in _HOLD_CONTAINERS and field[2] not in _AFTER_CONTAINERS:
+                continue
             part = field[2]
             top[part], parts[part] = field[3] or "", []
         elif line.strip() and part:
@@ -86,11 +101,11 @@ def _pod(lines: Sequence[str]) -> tuple[Found, list[Found] | None]:
     return pod, told if "Events" in parts else None
 
 
-def _blocks(lines: Sequence[str], indent: int = _CONTAINER) -> list[tuple[str, list[str]]]:
-    """Names at that indent, each with the lines below it."""
+def _blocks(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Names of containers or volumes, each with the lines below it."""
     found: list[tuple[str, list[str]]] = []
     for line in lines:
-        if len(line) - len(line.lstrip()) == indent and line.rstrip().endswith(":"):
+        if _NAME.match(line):
             found.append((line.strip()[:-1], []))
         elif found:
             found[-1][1].append(line)
@@ -103,7 +118,7 @@ def _container(name: str, lines: Sequence[str]) -> tuple[Found, Found]:
     below: list[str] = []
     for line in lines:
         indent = len(line) - len(line.lstrip())
-        if indent == _OWN and (field := _FIELD.match(line)):
+        if indent == _OWN and (field := _FIELD.match(line)) and field[2] in _OF_CONTAINER:
             below = []
             fields[field[2]] = (field[3] or "", below)
         elif indent >= _WITHIN:

@@ -40,6 +40,8 @@ _YAML_KIND = re.compile(rf"^(?:- | *)kind: (?:{'|'.join(KINDS)}|List)(?:List)?\s
 _TABLE = re.compile(r"^(?:NAMESPACE +)?(NAME +READY +STATUS +RESTARTS|LAST SEEN +TYPE +REASON|NAME +STATUS +ROLES)")
 _GET = {"NAME": "pods", "LAST": "events"}
 _QUERY = re.compile(r"^[a-z_.]+(?: \[[^\]]*\])?(?:, [a-z_.]+(?: \[[^\]]*\])?)+\s*$", re.MULTILINE)
+_LOG_LINE = re.compile(r"(?:INFO|WARNING|ERROR|DEBUG)\s{1,4}\d\d-\d\d \d\d:\d\d:\d\d|Traceback \(most recent call last\)")
+_LAST_PART = re.compile(r"^Events:", re.MULTILINE)
 _OF_NVIDIA = (
     "memory.used",
     "memory.total",
@@ -56,6 +58,8 @@ def printed(head: str, name: str) -> Printed:
 
     Errors: InputError for a table of `kubectl get`, which has too little in it.
     """
+    if _LOG_LINE.search(_beyond_objects(head)):
+        return ""  # a ticket, in which an engine's log goes on below: the log tells more
     if table := _TABLE.match(head):
         kind = "nodes" if "ROLES" in table[1] else _GET[table[1].split()[0]]
         raise InputError(
@@ -71,6 +75,15 @@ def printed(head: str, name: str) -> Printed:
     if _YAML_KIND.search(head) and _LIVE_YAML.search(head):
         return "objects"
     return "described" if described.is_described(head) else ""
+
+
+def _beyond_objects(head: str) -> str:
+    """What no object holds: the message with which a container ended, in its status, is often the end of its log."""
+    if _JSON.match(head) or (_YAML_KIND.search(head) and _LIVE_YAML.search(head)):
+        return ""
+    if described.is_described(head):
+        return head[last.start() :] if (last := _LAST_PART.search(head)) else ""
+    return head
 
 
 def documents(kind: Printed, raw: bytes, source: str) -> dict[str, Any]:

@@ -117,6 +117,33 @@ def test_what_kubectl_and_nvidia_smi_print_is_read_as_that_and_not_as_a_log(
     assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == cause
 
 
+SERVED = """\
+INFO 11-26 10:00:05 [__init__.py:244] Automatically detected platform cuda.
+(EngineCore_DP0 pid=271) ERROR 11-26 10:00:50 [core.py:586] ValueError: No available memory for the cache blocks. Try increasing \
+`gpu_memory_utilization` when initializing the engine.
+"""
+
+
+@pytest.mark.parametrize("above", [SMI, QUERY, DESCRIBED + "Events:  <none>\n\n", "NAME     READY   STATUS    RESTARTS   AGE\n"])
+@pytest.mark.parametrize("by", ["name", "--log", "-"])
+def test_a_ticket_with_an_engines_log_below_is_read_as_the_log(
+    above: str, by: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("ticket.log").write_text(above + SERVED)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((above + SERVED).encode())))
+    assert main(["diagnose", *{"name": ["ticket.log"], "--log": ["--log", "ticket.log"], "-": ["-"]}[by], "--no-trials", "-o", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "kv-pool-too-small"
+
+
+def test_the_log_that_a_container_left_as_its_message_does_not_make_its_pod_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+    last_words = (
+        "ERROR 11-26 10:00:50 [core.py:586] it was shot\nTraceback (most recent call last):\n  in run:\n    raise Error(a: b)\nError: so"
+    )
+    Path("ticket.txt").write_text(DESCRIBED.replace("Exit Code:", f"Message:  {last_words}\n      Exit Code:") + "Events:  <none>\n")
+    assert main(["diagnose", "ticket.txt", "--no-trials", "-o", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "host-oom"
+
+
 @pytest.mark.parametrize(
     ("text", "instead"),
     [
