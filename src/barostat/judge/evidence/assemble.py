@@ -39,6 +39,7 @@ def windows(recording: Recording, replica: ReplicaRecording) -> tuple[dict[str, 
     by_metrics = digest.signals
     vllm = [exposition for _, exposition, _ in expositions if exposition.is_vllm]
     log, previous_log = _logs(replica, answers=bool(vllm))
+    problems += [f"{one.source}: {said}" for one in (log, previous_log) if one is not None for said in one.problems]
     works = bool(vllm) or (log is not None and bool(log.ready or log.stats))
     by_log = log.signals(at) if log is not None else {}
     before = previous_log.signals(at, previous=True) if previous_log is not None else {}

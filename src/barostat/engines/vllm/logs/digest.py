@@ -39,6 +39,8 @@ class LogDigest:
     """Failures in the last life that a later success outweighs."""
     previous: LifeEvents | None = None
     problems: tuple[str, ...] = ()
+    foreign: bool = False
+    """It is the log of something else, and says nothing of an engine."""
     unfinished: str = ""
     """The last line of a log that stops in the midst of a start, without a word why; empty where it does not."""
 
@@ -52,6 +54,8 @@ class LogDigest:
         A log whose lines carry no year is anchored: its last dated line is put at `at`. Load signals use the last stretch of statistics
         lines only (no gap over 15 minutes). `previous`: this is the log before a restart; only previous_log_* signals are made of it.
         """
+        if self.foreign:
+            return {}
         offset_s = 0.0 if self.dated or self.last_at is None else at - self.last_at
         if previous:
             life = LifeEvents(self.events, self.ready > 0, self.last_at or 0.0)
@@ -93,5 +97,6 @@ def digest(lines: Iterable[str], *, source: str) -> LogDigest:
         survived=life.survived(),
         previous=before,
         problems=reader.problems(),
+        foreign=reader.is_foreign(),
         unfinished=reader.stops_in_a_start(),
     )

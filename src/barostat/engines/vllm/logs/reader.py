@@ -33,6 +33,8 @@ _STARTING = (
 )
 
 
+_LEVELS = ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", '"level', '"severity')
+"""Written in every line that vLLM and its server log; the last two by JSON formatters."""
 SAYS_NOTHING = frozenset({"ready", "fd_limit"})
 """Kinds of lines that end no start."""
 
@@ -47,6 +49,7 @@ class Reader:
         self.before: LifeEvents | None = None
         self.clock = LogClock()
         self._cut = self._binary = 0
+        self._has_levels = False
         self._prefix = ""
         self._prefixed: Line | None = None
         self._named: dict[str, Rule | None] = {}
@@ -58,6 +61,8 @@ class Reader:
         for raw in lines:
             count += 1
             last = raw
+            if not self._has_levels:
+                self._has_levels = any(level in raw for level in _LEVELS)
             size += len(raw) if raw.isascii() else len(raw.encode("utf-8", "replace"))
             if len(raw) > LONGEST:
                 self._cut += 1
@@ -79,6 +84,12 @@ class Reader:
         if self.life.stage >= 0 or self.life.progressed or self.life.ready or self.life.failed:
             self.lives += 1
 
+    def is_foreign(self) -> bool:
+        """True if no line has a level, as all of vLLM's own have, and none says anything that is known: the log of something else."""
+        life = self.life
+        said = life.settings or life.pools or life.stats or life.steps or life.events() or life.survived() or life.stage >= 0
+        return self.lines > 0 and not (self._has_levels or said or self.before or life.progressed or life.starting)
+
     def stops_in_a_start(self) -> str:
         """The last line, where the current life has begun to start and neither came up nor said why not; empty elsewhere."""
         life = self.life
@@ -90,6 +101,8 @@ class Reader:
     def problems(self) -> tuple[str, ...]:
         """What was wrong with the log itself, a sentence each."""
         found = []
+        if self.is_foreign():
+            found.append("no line of the log is vLLM's: none has a level (INFO, WARNING, ERROR), and none says anything that is known")
         if self._cut:
             found.append(f"{self._cut} lines were longer than {LONGEST} characters and were read up to there")
         if self._binary:

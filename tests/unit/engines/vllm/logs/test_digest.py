@@ -253,10 +253,10 @@ def test_token_counts_are_no_secrets() -> None:
 
 
 def test_every_log_signal_is_there_and_zero_where_nothing_happened() -> None:
-    made = {signal.name: signal for signal in digest(["nothing of note"], source="x").signals(AT)[""]}
+    made = {signal.name: signal for signal in digest(["INFO nothing of note"], source="x").signals(AT)[""]}
     assert {name for name in SIGNALS if name.startswith("log_")} - {"log_preemptions"} <= set(made)
     assert all(signal.last == 0 for signal in made.values())
-    before = {signal.name: signal.last for signal in digest(["nothing"], source="x").signals(AT, previous=True)[""]}
+    before = {signal.name: signal.last for signal in digest(["INFO nothing"], source="x").signals(AT, previous=True)[""]}
     assert before == {name: 0 for name in SIGNALS if name.startswith("previous_log_")}
 
 

@@ -225,3 +225,28 @@ def test_problems_of_the_log_itself_are_told() -> None:
 def test_memory_is_bounded() -> None:
     found = digest((stats("09:00:00") for _ in range(STATS_KEPT + 100)), source="x")
     assert len(found.stats) == STATS_KEPT
+
+
+NGINX = '10.0.0.1 - - [26/Nov/2026:10:00:00 +0000] "GET /healthz HTTP/1.1" 200 612 "-" "curl/8"'
+
+
+@pytest.mark.parametrize("line", [NGINX, "2026-11-26T10:00:00Z [notice] 1#1: start worker process 30", "what I had for lunch"])
+def test_the_log_of_something_else_says_nothing_of_an_engine_and_that_is_said(line: str) -> None:
+    found = digest([line] * 3, source="x")
+    assert found.signals(0.0) == {}
+    assert [one for one in found.problems if one.startswith("no line of the log is vLLM's")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'INFO:     10.0.0.1:5000 - "POST /v1/completions HTTP/1.1" 200 OK',
+        '{"level": "info", "message": "all is well"}',
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "GPU KV cache size: 1,024 tokens",
+    ],
+)
+def test_a_log_of_which_one_line_could_be_vllms_is_taken_for_its(line: str) -> None:
+    found = digest([NGINX, line], source="x")
+    assert found.signals(0.0)
+    assert found.problems == ()
