@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from barostat.shells.reports.json_text import json_text
 
+if TYPE_CHECKING:
+    from barostat.shells.reports.rule_pages import Page
+
 _WIDTH = 120
+_KINDS = ("cause", "symptom", "lever", "alert", "rule")
+_LEAST_WORD, _MOST_PAGES = 3, 5
 _SECTION = re.compile(r"[A-Z][a-z]+( [a-z]+)?:")
 
 
@@ -39,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         _print_json("RulePages", pages=[{"name": page.name, "kind": page.kind, "title": page.title} for page in known.values()])
         return 0
     if arguments.name is None:
-        for kind in ("cause", "symptom", "lever", "alert", "rule"):
+        for kind in _KINDS:
             print(f"{kind}s:")
             for listed in known.values():
                 if listed.kind == kind:
@@ -48,8 +54,12 @@ def run(arguments: argparse.Namespace) -> int:
     asked = arguments.name.strip().lower().replace("_", "-")
     name = next((one for one in known if one.lower() == asked), asked)
     if name not in known:
-        close = nearest(name, known)
-        hint = f"did you mean {' or '.join(close)}?" if close else "`barostat explain` lists the names"
+        close, speak = nearest(name, known), _speak_of(arguments.name, known.values())
+        hint = "`barostat explain` lists the names"
+        if close:
+            hint = f"did you mean {' or '.join(close)}?"
+        elif speak:
+            hint = f"it is spoken of in {', '.join(speak[:_MOST_PAGES])}"
         raise InputError(f"no cause, symptom, lever, alert or rule is named {arguments.name!r}; {hint}")
     page = known[name]
     if arguments.output == "json":
@@ -58,6 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
     width = min(shutil.get_terminal_size((_WIDTH, 0)).columns, _WIDTH)
     print(f"{page.name} ({page.kind}): {page.title}\n\n{_filled(page.text, width)}")
     return 0
+
+
+def _speak_of(word: str, known: Iterable[Page]) -> list[str]:
+    """The names of the pages in whose text the word stands, causes first."""
+    word = word.strip().lower()
+    if len(word) < _LEAST_WORD:
+        return []
+    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    return [page.name for page in sorted(known, key=lambda page: _KINDS.index(page.kind)) if whole.search(page.text.lower())]
 
 
 def _filled(text: str, width: int) -> str:

@@ -186,7 +186,8 @@ def test_a_wrong_argument_is_one_sentence_too(argv: list[str], says: str, capsys
         ("edge-admission-budget", "edge-admission-budget (lever)"),
         ("OOM_killed", "oom-killed (symptom)"),
         ("kv-preempton-thrash", "did you mean kv-preemption-thrash"),
-        ("nonsense", "`barostat explain` lists the names"),
+        ("137", "it is spoken of in gpu-oom, host-oom"),
+        ("zz", "`barostat explain` lists the names"),
     ],
 )
 def test_every_name_in_a_report_can_be_explained(name: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
