@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.lever_questions import GIB, ask, proposed
+from tests.support.lever_questions import GIB, ask, proposed, refused
 
 from barostat.core.config import ConfigScalar
+from barostat.core.diagnosis import CauseName
 from barostat.core.lever import NotApplicable, Proposal
 
 
@@ -130,3 +131,36 @@ def test_an_eviction_is_answered_by_what_ran_short(message: str, change: str) ->
         answer = evicted(words)
         assert change in answer
         assert ("memory:" in change) == ("memory:" in answer)
+
+
+@pytest.mark.parametrize(
+    ("cause", "variant", "version", "kind", "begins"),
+    [
+        ("gpu-oom", "startup", "0.9.2", "video", "--limit-mm-per-prompt '{\"video\": 0}', if no request has one"),
+        ("gpu-oom", "startup", "0.8.5", "video", "--limit-mm-per-prompt video=0, if no request has one"),
+        ("gpu-oom", "startup", None, "image", "--limit-mm-per-prompt '{\"image\": 0}', if no request has one; else a smaller one"),
+        ("kv-pool-too-small", "length", "0.32.0", "video", "--limit-mm-per-prompt '{\"video\": 0}', if no request has one"),
+    ],
+)
+def test_what_nobody_sends_is_not_measured_at_the_start(
+    cause: CauseName, variant: str, version: str | None, kind: str, begins: str
+) -> None:
+    answer = ask("limit-mm-per-prompt", cause, variant, version=version, config={"profiled_item": kind})
+    assert proposed(answer).startswith(begins)
+
+
+def test_a_pool_that_is_only_too_small_is_asked_for_less_before_items_are_refused() -> None:
+    def rank(pool_gib: float) -> int:
+        config: dict[str, ConfigScalar] = {"profiled_item": "video", "available_kv_cache_memory_gib": pool_gib}
+        answer = ask("limit-mm-per-prompt", "kv-pool-too-small", "length", config=config)
+        assert isinstance(answer, Proposal)
+        return answer.rank
+
+    assert rank(-0.5) < rank(3.0)
+
+
+def test_items_are_not_refused_where_the_start_was_measured_without_them_or_went_on() -> None:
+    assert "does not say" in refused(ask("limit-mm-per-prompt", "gpu-oom", "startup"))
+    later: dict[str, ConfigScalar] = {"profiled_item": "video", "available_kv_cache_memory_gib": 3.0}
+    assert "had been measured" in refused(ask("limit-mm-per-prompt", "gpu-oom", "startup", config=later))
+    assert "had been measured" in refused(ask("limit-mm-per-prompt", "gpu-oom", "serving", config={"profiled_item": "video"}))

@@ -38,6 +38,7 @@ _ATTENTION = re.compile(
     r"\w*|Triton(?: MLA)?|FLASH_ATTN\w*|Flash ?Attention(?:-\d)?|FLASHINFER\w*|FlashInfer(?: MLA)?|FLASHMLA\w*|FlashMLA|CUTLASS_MLA"
     r"|Cutlass MLA) (?:[Aa]ttention )?backend(?=\.| on V1| out of)"
 )
+_PROFILED = re.compile(r"profiled with \d+ (?P<kind>image|video|audio) items? of the maximum")
 _EXCHANGE = re.compile(
     r"Custom allreduce is disabled because (?:this process group (?P<nodes>spans across nodes)|it's (?P<slots>not supported on more than "
     r"two PCIe-only)|your (?P<host>platform lacks GPU P2P))|CCL INFO Channel .{0,80}? via (?P<tcp>NET/Socket)"
@@ -78,7 +79,7 @@ def settings_in(text: str) -> Settings:
 
     Units: `*_gib` GiB, `kv_cache_size_tokens` and `max_model_len` tokens. Keys beyond vLLM's arguments: version, kv_cache_size_tokens,
     kv_cache_max_concurrency, available_kv_cache_memory_gib, model_memory_gib, graph_memory_gib, device_memory_gib (of one
-    card), num_gpu_blocks, ranks_exchange_over, resolved_attention_backend.
+    card), num_gpu_blocks, profiled_item (its kind), ranks_exchange_over, resolved_attention_backend.
     Source: vLLM 0.2 to 0.33, the lines that worker, kv_cache_utils, scheduler and arg_utils print while starting.
     """
     found: Settings = {}
@@ -99,6 +100,8 @@ def settings_in(text: str) -> Settings:
         found[RESOLVED_ATTENTION] = hit["name"]
     if ("allreduce is disabled" in text or "CCL INFO" in text) and (hit := _EXCHANGE.search(text)):
         found[EXCHANGE] = next(_OVER[name] for name, said in hit.groupdict().items() if said)
+    if "profiled with" in text and (hit := _PROFILED.search(text)):
+        found["profiled_item"] = hit["kind"]
     if "VLLM_TRACE_FUNCTION is enabled" in text:
         found["VLLM_TRACE_FUNCTION"] = True
     for pattern, name in (

@@ -57,6 +57,10 @@ LINES = [
         ),
         {"gpu_memory_utilization": 0.92},
     ),
+    (
+        "Encoder cache will be initialized with a budget of 16384 tokens, and profiled with 1 video items of the maximum feature size.",
+        {"profiled_item": "video"},
+    ),
     ("Auto-fit max_model_len: reduced from 262144 to 99840 to fit in available GPU memory", {"max_model_len": 99840}),
     ("Auto-fit max_model_len: full model context length 8192 fits in available GPU memory", {"max_model_len": 8192}),
     ("Using max model len 4096", {"max_model_len": 4096}),
