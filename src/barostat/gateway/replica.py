@@ -16,8 +16,9 @@ from barostat.gateway.bounds import Bounds
 from barostat.gateway.messages.served import Served
 from barostat.gateway.upstream import Carried, UpstreamConnection
 
-Standing = Literal["unknown", "up", "unreachable", "unhealthy", "stalled", "leaving"]
-"""`stalled`: it says that it is healthy and has requests running, and makes no tokens. `leaving`: it gets nothing new."""
+Standing = Literal["unknown", "up", "unreachable", "unhealthy", "stalled", "named-twice", "leaving"]
+"""`stalled`: it says that it is healthy and has requests running, and makes no tokens. `named-twice`: it is an engine that was named before
+by another address, and its pool is that one's. `leaving`: it gets nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
