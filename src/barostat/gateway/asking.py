@@ -11,8 +11,7 @@ from barostat.gateway.messages.routes import Route, Shape
 
 
 class Asking(ABC):
-    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share.
-    `tells`: what has come of its answer is seen here, and not for somebody's configuration to say."""
+    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share."""
 
     # What most of them never change is here once.
     route: Route = "other"
@@ -29,7 +28,6 @@ class Asking(ABC):
     reason = ""
     stream = False
     settled = False
-    tells = True
 
     def __init__(self, head: RequestHead, body: bytes) -> None:
         self.head = head
@@ -40,6 +38,11 @@ class Asking(ABC):
     @abstractmethod
     def produced(self) -> int:
         """Tokens of its answer so far, of all its sequences."""
+
+    @property
+    @abstractmethod
+    def unanswered(self) -> bool:
+        """It is seen here that the engine has made nothing of it yet; False also where that would not be seen."""
 
     @property
     @abstractmethod
