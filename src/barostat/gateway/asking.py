@@ -40,9 +40,9 @@ class Asking(ABC):
         """Tokens of its answer so far, of all its sequences."""
 
     @property
-    @abstractmethod
     def unanswered(self) -> bool:
-        """It is seen here that the engine has made nothing of it yet; False also where that would not be seen."""
+        """No token of a stream has come, nor anything of another answer; False also where that would not be seen."""
+        return not self.produced and (self.stream or not self.passed_bytes)
 
     @property
     @abstractmethod

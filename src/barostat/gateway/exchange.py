@@ -293,11 +293,6 @@ class Exchange(Asking):
         return 0 if self.answer is None else self.answer.produced
 
     @property
-    def unanswered(self) -> bool:
-        """No token of a stream has come, nor anything of another answer."""
-        return not self.produced and (self.stream or not self.passed_bytes)
-
-    @property
     def passed_bytes(self) -> int:
         """Of the answer, to the client."""
         return 0 if self.answer is None else self.answer.passed_bytes
