@@ -22,7 +22,11 @@ LAST = b"data: " + json.dumps({"id": "c", "choices": [], "usage": USAGE}).encode
 
 
 class RecordingEngine:
-    """`seen`: (path, headers in lower case, body) of every POST. A stream sends `events`, one every `gap_s`."""
+    """`seen`: (path, headers in lower case, body) of every POST. A stream sends `events`, one every `gap_s`. What is not streamed is
+    answered after `before_s`, or the connection closed where it `breaks`."""
+
+    before_s = 0.0
+    breaks = False
 
     def __init__(self, blocks: int = 20_001, events: int = 5, gap_s: float = 0.01) -> None:
         self.seen: list[tuple[str, dict[str, str], bytes]] = []
@@ -42,8 +46,12 @@ class RecordingEngine:
                 engine.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
                 if b'"stream": true' in body:
                     self._stream()
-                else:
-                    self._whole(ANSWER)
+                    return
+                time.sleep(engine.before_s)
+                if engine.breaks:
+                    self.close_connection = True
+                    return
+                self._whole(ANSWER)
 
             def _body(self) -> bytes:
                 if "chunked" not in (self.headers["transfer-encoding"] or ""):

@@ -35,6 +35,7 @@ class Setting:
         spec = {"request": request, "slo": {"ttftP99Seconds": 1.0}}
         limits.write_text(json.dumps({"apiVersion": "barostat.dev/v1alpha1", "kind": "ServingLimits", "spec": spec}))
         listens = ["--port", str(port), "--admin-port", str(admin), "--ext-proc", f"127.0.0.1:{processor}"]
+        listens += ["--access-log", str(folder / "access.log")]
         if keys:
             (folder / "keys").write_text(keys)
             listens += ["--keys", str(folder / "keys")]
@@ -183,6 +184,20 @@ def test_a_stream_holds_its_reservation_to_its_end_and_a_client_that_leaves_retu
         assert (answer.status_code, next(coming)) == (200, EVENT)
         assert setting.metric("reservations") == 1
     _until(lambda: setting.metric("reservations") == 0, 5)
+
+
+def test_who_left_is_told_from_an_engine_that_failed(start: Start, tmp_path: Path) -> None:
+    setting = start()
+    assert setting.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 200  # a head that is shown
+    setting.engine.breaks = True
+    assert setting.client.post(CHAT, content=_chat(max_tokens=5)).status_code == 503
+    setting.engine.breaks, setting.engine.before_s = False, 5.0
+    with pytest.raises(httpx.ReadTimeout):
+        setting.client.post(CHAT, content=_chat(max_tokens=5), timeout=0.5)
+    _until(lambda: setting.metric("clients_gone_total") == 1)
+    _until(lambda: (tmp_path / "access.log").read_text().count("\n") == 3)
+    lines = map(json.loads, (tmp_path / "access.log").read_text().splitlines())
+    assert [(line["status"], line["reason"]) for line in lines] == [(200, ""), (503, ""), (499, "client-gone")]
 
 
 def test_a_tenants_key_is_asked_for_and_goes_no_further(start: Start) -> None:

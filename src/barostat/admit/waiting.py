@@ -88,8 +88,7 @@ def _refused(one: Reservation, rules: Rules, at: float, expected_s: float | None
     line = turn.line
     retry_s = _promise_s(line, rules, at, expected_s)
     if tenant.at_its_limit:
-        limit = tenant.rule.max_concurrency
-        return Refused(429, "tenant-concurrency", f"as many requests of this tenant run as may: {limit}", retry_s)
+        return _by_its_own_limit(tenant, retry_s)
     if _is_full(turn, rules):
         return Refused(503, "queue-full", f"{line.queued} requests wait, as many as may", retry_s)
     if not _has_an_engine(line):
@@ -99,6 +98,12 @@ def _refused(one: Reservation, rules: Rules, at: float, expected_s: float | None
     if others_wait and rules.tenants and turn.running_tokens > tenant.rule.share * held:
         return Refused(429, "tenant-over-share", "this tenant has more than its share while others wait", retry_s)
     return Refused(503, "over-capacity", "the wait would be longer than it may be: the KV cache is taken", retry_s)
+
+
+def _by_its_own_limit(tenant: TenantLedger, retry_s: float, number: int = 0) -> Refused:
+    """It is not for want of room at the engines."""
+    limit = tenant.rule.max_concurrency
+    return Refused(429, "tenant-concurrency", f"as many requests of this tenant run as may: {limit}", retry_s, number)
 
 
 def held_up(one: Reservation, ledger: Ledger) -> bool:
@@ -154,6 +159,9 @@ def expired(ledger: Ledger, rules: Rules, at: float) -> list[Refused]:
             continue
         forget(one, ledger)
         retry_s = _promise_s(one.turn.line, rules, at, wait_s(one))
+        if one.tenant.at_its_limit:
+            found.append(_by_its_own_limit(one.tenant, retry_s, number))
+            continue
         found.append(Refused(503, "deadline-passed", "no room came free in the time that it may wait", retry_s, number))
     return found
 

@@ -11,8 +11,7 @@ from barostat.gateway.messages.routes import Route, Shape
 
 
 class Asking(ABC):
-    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share.
-    `tells`: what has come of its answer is seen here, and not for somebody's configuration to say."""
+    """What is known of it. `reservation`: in the ledger, 0 where none is held; `shared_number`: in the budget that gateways share."""
 
     # What most of them never change is here once.
     route: Route = "other"
@@ -29,7 +28,6 @@ class Asking(ABC):
     reason = ""
     stream = False
     settled = False
-    tells = True
 
     def __init__(self, head: RequestHead, body: bytes) -> None:
         self.head = head
@@ -40,6 +38,11 @@ class Asking(ABC):
     @abstractmethod
     def produced(self) -> int:
         """Tokens of its answer so far, of all its sequences."""
+
+    @property
+    def unanswered(self) -> bool:
+        """No token of a stream has come, nor anything of another answer; False also where that would not be seen."""
+        return not self.produced and (self.stream or not self.passed_bytes)
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ request: that is how it is noticed that a client has gone.
 from __future__ import annotations
 
 import asyncio
+import time
 from hmac import compare_digest
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ class ClientConnection:
     """One connection from a client: a protocol of asyncio's by what it can do (a base class of asyncio's could not be compiled)."""
 
     __slots__ = (
+        "began_at",
         "body",
         "body_bytes",
         "body_done",
@@ -64,6 +66,7 @@ class ClientConnection:
         self.parser = httptools.HttpRequestParser(self)
         self.state = "idle"
         self.deadline = 0.0
+        self.began_at = 0.0  # the request that is being read, with its first byte
         self.head = RequestHead()
         self.head_bytes = 0
         self.body: list[bytes] = []
@@ -97,7 +100,7 @@ class ClientConnection:
                 self.transport.abort()
             return
         if self.state == "idle":
-            self._in("head", self.gateway.bounds.head_s)
+            self._begins()
         self.head_bytes += len(data)
         try:
             self.parser.feed_data(data)
@@ -162,7 +165,7 @@ class ClientConnection:
         self.body_done = False
         if self.state != "head":
             self.head_bytes = 0
-            self._in("head", self.gateway.bounds.head_s)
+            self._begins()
 
     def on_url(self, url: bytes) -> None:
         """A piece of its target."""
@@ -284,7 +287,9 @@ class ClientConnection:
             return
         self.closing = True
         gateway, route = self.gateway, route_of(self.head.target)
-        gateway.refused_unread(Exchange(self, self.head, b""), route, status, reason)
+        unread = Exchange(self, self.head, b"")
+        unread.began_at = self.began_at or unread.began_at
+        gateway.refused_unread(unread, route, status, reason)
         if self.current is not None or self.pipeline:  # answers before this one are not complete: no place for another
             self.transport.abort()
             return
@@ -298,6 +303,10 @@ class ClientConnection:
             self.transport.close()
 
     # -- time
+
+    def _begins(self) -> None:
+        self.began_at = time.perf_counter()
+        self._in("head", self.gateway.bounds.head_s)
 
     def _in(self, state: str, for_s: float) -> None:
         self.state = state

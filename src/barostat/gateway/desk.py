@@ -40,7 +40,7 @@ _HEARD_AT_ONCE = 256
 def _is_owed(one: Asking, shape: Shape) -> bool:
     """No token has come of it, and it is the engine's core that it waits for: no picture to be fetched first, no tool of the engine's."""
     waits_for_more = shape.media or (shape.tools and shape.route == "responses")
-    return one.tells and not waits_for_more and not one.produced and (one.stream or not one.passed_bytes)
+    return not waits_for_more and one.unanswered
 
 
 class EnginesOfModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import ssl
 from collections.abc import Callable
@@ -16,13 +17,17 @@ from barostat.gateway.bounds import Bounds
 from barostat.gateway.messages.served import Served
 from barostat.gateway.upstream import Carried, UpstreamConnection
 
-Standing = Literal["unknown", "up", "unreachable", "unhealthy", "stalled", "leaving"]
-"""`stalled`: it says that it is healthy and has requests running, and makes no tokens. `leaving`: it gets nothing new."""
+Standing = Literal["unknown", "up", "unreachable", "unhealthy", "stalled", "named-twice", "leaving"]
+"""`stalled`: it says that it is healthy and has requests running, and makes no tokens. `named-twice`: it is an engine that was named before
+by another address, and its pool is that one's. `leaving`: it gets nothing new."""
+
+_PATH = re.compile(r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
+"""RFC 3986, section 3.3: it stands in request lines, logs and labels as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamAddress:
-    """Where an engine listens. `name`: host and port, as metrics and logs call it; `path` is put before every target."""
+    """Where an engine listens. `name`: host, port and path, as metrics and logs call it; `path` is put before every target."""
 
     name: str
     host: str
@@ -54,12 +59,14 @@ def upstream_address(url: str) -> UpstreamAddress:
             "an engine's key does not belong in its URL: say --engine-key-file FILE",
             parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(),
         )
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    path = parts.path.rstrip("/")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or _PATH.fullmatch(path) is None:
         raise InputError("is no URL of an engine; write it as http://host:8000", url)
     secure = parts.scheme == "https"
     port = port or (443 if secure else 80)
     host = parts.hostname
-    return UpstreamAddress(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", host, port, secure, parts.path.rstrip("/").encode())
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return UpstreamAddress(place + path, host, port, secure, path.encode())
 
 
 class Replica:

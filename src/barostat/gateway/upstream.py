@@ -109,8 +109,10 @@ class UpstreamConnection:
                     self._broken()
                     return
             exchange.head_came(framing)
-            if framing.hop_by_hop or exchange.added:
-                exchange.passed_on(rewritten(data[:end], framing, exchange.added) + data[end:used])
+            if framing.hop_by_hop or exchange.added or 300 <= framing.status < 400:
+                replica = self.replica
+                head = rewritten(data[:end], framing, exchange.added, replica.host, replica.address.path)
+                exchange.passed_on(head + data[end:used])
             else:
                 exchange.passed_on(data if used == len(data) else data[:used])
         if framing.done and self.exchange is exchange:

@@ -67,6 +67,20 @@ def test_who_waits_past_the_deadline_is_refused_and_has_nothing_to_return() -> N
     assert gate.next_due_at(tried.ledger, tried.at) is None
 
 
+def test_who_waits_past_the_deadline_for_its_own_tenant_is_not_told_that_the_engines_are_full() -> None:
+    rules = Rules(tenants={"a": TenantRule("a", 0.5, max_concurrency=1), "b": TenantRule("b", 0.5)}, tenants_closed=True)
+    tried = Gate(rules)
+    tried.admit(100, 100, tenant="a")
+    own = tried.queue(100, 100, tenant="a")
+    tried.at = own.deadline_at
+    (refused,) = tried.due()
+    assert isinstance(refused, Refused)
+    assert (refused.reason, refused.reservation, refused.status) == ("tenant-concurrency", own.reservation, 429)
+    assert refused.retry_after_s is not None
+    assert refused.retry_after_s >= 1
+    assert not tried.end(own.reservation)
+
+
 def test_who_waits_for_an_engine_that_does_not_come_back_is_told_so() -> None:
     tried = Gate()
     gate.draining(tried.ledger, "r0", True)

@@ -96,6 +96,18 @@ def test_what_a_browser_asks_before_it_sends_a_key_needs_none() -> None:
     world.at_rest()
 
 
+def test_a_path_that_an_engine_spells_otherwise_does_not_lead_round_the_gateway() -> None:
+    world = World()
+    client = world.client()
+    client.sends(chat(max_tokens=5).replace(b"completions HTTP", b"completions/ HTTP"))
+    engine = world.engine()
+    (host,) = (headers[b"host"] for _, _, headers, _ in Heard(engine.heard).requests)
+    engine.says(ok(b"", b"location: http://%b/v1/chat/completions" % host, status=b"307 Temporary Redirect"))
+    assert b"\r\nlocation: /v1/chat/completions\r\n" in client.heard
+    assert host not in client.heard
+    world.at_rest()
+
+
 def test_each_request_has_the_tenant_of_its_own_key() -> None:
     world = World(keys={"k": "red", "j": "blue"})
     client = world.client()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,6 +117,21 @@ def test_the_log_says_why_a_stream_is_not_whole(tmp_path: Path, happens: Callabl
     happens(world, client)
     assert lines() == [("chat", 200, reason)]
     world.at_rest()
+
+
+def test_what_never_came_whole_took_as_long_as_it_was_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, lines = logged(tmp_path)
+    monkeypatch.setattr(time, "perf_counter", lambda: world.now)
+    client = world.client()
+    world.passes(20)  # between requests nothing is waited for
+    client.sends(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Le")
+    world.passes(world.bounds.head_s - 1)
+    client.sends(b"ngth: 9\r\n\r\n{")
+    world.passes(world.bounds.body_s + 2)
+    assert lines() == [("completions", 408, "request-time-out")]
+    (took_s,) = (json.loads(line)["durationSeconds"] for line in (tmp_path / "log").read_text().splitlines())
+    whole_s = world.bounds.head_s + world.bounds.body_s
+    assert whole_s - 1 <= took_s <= whole_s + 3
 
 
 def test_what_never_came_whole_has_a_line_and_its_route(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from barostat.gateway.replica import upstream_address
     [
         ("http://a:8000", "a:8000", b"a:8000", False, b""),
         ("a:8000", "a:8000", b"a:8000", False, b""),
-        ("https://a.b/base/", "a.b:443", b"a.b", True, b"/base"),
+        ("https://a.b/base/", "a.b:443/base", b"a.b", True, b"/base"),
+        ("http://a/one%20two", "a:80/one%20two", b"a", False, b"/one%20two"),
         ("http://[::1]:9", "[::1]:9", b"[::1]:9", False, b""),
     ],
 )
@@ -24,7 +25,11 @@ def test_addresses(url: str, name: str, authority: bytes, secure: bool, path: by
 
 
 @pytest.mark.parametrize(
-    "url", ["", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://u:p@a", "http://a/?x", "http://a/#x", "http://.a"]
+    "url",
+    [
+        *("", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://u:p@a", "http://a/?x", "http://a/#x", "http://.a"),
+        *("http://a/one two", 'http://a/"', "http://a/\\", "http://a/ü"),
+    ],
 )
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(InputError):

@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from barostat.gateway.ext_proc.server import ExternalProcessor
 
 _FULL_DUPLEX = ProcessingMode.FULL_DUPLEX_STREAMED
+_IN_PIECES = (ProcessingMode.STREAMED, _FULL_DUPLEX)
 
 
 class Call(Asking):
     """One HTTP request within Envoy."""
-
-    tells = False
 
     def __init__(self, processor: ExternalProcessor) -> None:
         super().__init__(RequestHead(), b"")
@@ -51,13 +50,20 @@ class Call(Asking):
         self._answered = False
         self._shown = False
         self._whole = False
-        self._full_duplex = self._full_duplex_answer = False
+        self._full_duplex = self._full_duplex_answer = self._in_pieces = False
         self._decided: asyncio.Future[Admitted | Refused | None] | None = None
 
     @property
     def produced(self) -> int:
         """Tokens of the answer, as far as they are shown; else by the engine's pace."""
         return self._produced
+
+    @property
+    def unanswered(self) -> bool:
+        """Not even the head has come where heads are shown; of a stream, whose head may come before a token, no piece where they are."""
+        if not self.forwarded_at:
+            return False
+        return self._in_pieces and self.stream and not self._shown if self.status else self.processor.shows_heads
 
     @property
     def passed_bytes(self) -> int:
@@ -84,6 +90,7 @@ class Call(Asking):
     def _headers(self, message: ProcessingRequest) -> Sequence[ProcessingResponse]:
         self._full_duplex = message.protocol_config.request_body_mode == _FULL_DUPLEX
         self._full_duplex_answer = message.protocol_config.response_body_mode == _FULL_DUPLEX
+        self._in_pieces = message.protocol_config.response_body_mode in _IN_PIECES
         headers = messages.headers_of(message.request_headers)
         head = self.head
         head.method, head.target = headers.get(":method", b""), headers.get(":path", b"/")
@@ -259,6 +266,7 @@ class Call(Asking):
     def _response_headers(self, message: HttpHeaders) -> Sequence[ProcessingResponse]:
         headers = messages.headers_of(message)
         self.status = int(headers.get(":status", b"0"))
+        self.processor.shows_heads = True
         self.first_byte_s = time.perf_counter() - self.began_at
         self.gateway.metrics.first_byte_seconds.observe(self.first_byte_s)
         self.stream = headers.get("content-type", b"").startswith(b"text/event-stream")
@@ -303,7 +311,9 @@ class Call(Asking):
             self.gateway.desk.replicas[self.served_by].active -= 1
         if self._decided is not None and not self._decided.done():
             self._decided.cancel()
-        good = self.status in (200, 0)  # 0: the answer's head is not shown
+        # What fails behind Envoy, or takes too long there, Envoy answers itself and shows that: without a head the client has left.
+        gone = not self.status and self.processor.shows_heads
+        good = self.status in (200, 0) and not gone  # 0: the answer's head is not shown
         usage = usage_in(self._tail) if self._tail and good else Usage(None, None)
         if not self._shown and good and self.forwarded_at:
             self._produced = self._by_pace()
@@ -312,6 +322,9 @@ class Call(Asking):
         if ended == "stop" and (cut or not good or (not self._whole if self._shown else not self.produced)):
             ended = "cut"
         self._return(ended, usage)
+        if gone:
+            self.status, self.reason = 499, "client-gone"
+            self.gateway.metrics.client_gone()
         self.gateway.account(self, usage)
 
     def _return(self, ended: Ended, usage: Usage) -> None:

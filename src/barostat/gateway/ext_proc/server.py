@@ -54,7 +54,8 @@ def endpoint_of(address: UpstreamAddress) -> str:
 
 
 class ExternalProcessor:
-    """The gRPC server and the calls that are open. `endpoints`: the engines' addresses by name."""
+    """The gRPC server and the calls that are open. `endpoints`: the engines' addresses by name. `shows_heads`: Envoy shows the heads of
+    answers, as one that came has told."""
 
     def __init__(self, gateway: Gateway, address: str) -> None:
         """Errors: InputError where the name of an engine has no address."""
@@ -62,6 +63,7 @@ class ExternalProcessor:
         self.address = address
         self.endpoints = {name: endpoint_of(replica.address) for name, replica in gateway.desk.replicas.items()}
         self.calls: set[Call] = set()
+        self.shows_heads = False
         self._paces: dict[str, Pace] = {name: Pace() for name in self.endpoints}
         self._tasks: list[asyncio.Task[None]] = []
         most = gateway.bounds.body_bytes + (1 << 20)

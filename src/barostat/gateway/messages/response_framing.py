@@ -16,6 +16,7 @@ _MAX_TRAILER_BYTES = 16 << 10
 _STATUS = re.compile(rb"HTTP/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?\r\n")
 _LINE = re.compile(rb"\r\n([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[^\r\n]*")
 _CHUNK = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+_LOCATION = re.compile(rb"(\r\nlocation:[ \t]*)https?://([^/\r\n]*)(/[^\r\n]*)", re.IGNORECASE)
 _OUR_HOP = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"upgrade"})
 _UNDERSTOOD = _OUR_HOP | {b"content-length", b"content-type", b"transfer-encoding"}
 _BEGINNINGS = frozenset(b" \t" + b"".join({name[:1] + name[:1].upper() for name in _UNDERSTOOD}))
@@ -184,11 +185,24 @@ class Framing:
         return len(data)
 
 
-def rewritten(head: bytes, framing: Framing, added: bytes = b"") -> bytes:
-    """The head without what concerns only the connection to the engine, with these lines (each with its CRLF) added at its end."""
+def rewritten(head: bytes, framing: Framing, added: bytes = b"", own: bytes = b"", prefix: bytes = b"") -> bytes:
+    """The head without what concerns only the connection to the engine, with these lines (each with its CRLF) added at its end.
+
+    Where the engine sends the client on to the engine (`own`, as its Host says), the client is sent on to that path here, without the
+    `prefix` that was put before it: else it would go round the gateway.
+    """
+    if own and 300 <= framing.status < 400:
+        head = _LOCATION.sub(lambda found: _path_here(found, own, prefix), head)
     if framing.hop_by_hop:
         gone = framing.hop_by_hop | _OUR_HOP
         first = head.index(b"\r\n")
         kept = [line[0] for line in _LINE.finditer(head, first) if line[1].lower() not in gone]
         head = b"".join((head[:first], *kept, b"\r\n\r\n"))
     return head[:-2] + added + b"\r\n" if added else head
+
+
+def _path_here(found: re.Match[bytes], own: bytes, prefix: bytes) -> bytes:
+    field, host, path = found.groups()
+    if host.lower() != own.lower():
+        return found[0]
+    return field + (path[len(prefix) :] if path.startswith(prefix + b"/") else path)

@@ -23,6 +23,9 @@ _PROGRESS = (
 """The first four are counted with the tokens of an answer, the last when a request is first scheduled."""
 _GAPS = (b"vllm:inter_token_latency_seconds", b"vllm:time_per_output_token_seconds")
 """Newer and older name of the histogram of times between two tokens; some versions show both."""
+_BEGAN = (b"vllm:generation_tokens_created", b"vllm:prompt_tokens_created")
+"""When a counter began, to less than a millionth of a second: no two processes have it alike. Not there where several processes share
+their metrics."""
 _LARGEST = 1e18
 """No count and no share is larger: what is, or is no number, is left out."""
 
@@ -30,7 +33,8 @@ _LARGEST = 1e18
 @dataclass(frozen=True, slots=True)
 class EnginePage:
     """One look. `progress`: grows whenever the engine has made a token or ended a request. `gaps`: between two tokens of an answer, of
-    all answers since the engine started, and `gaps_s` their sum."""
+    all answers since the engine started, and `gaps_s` their sum. `began`: equal for pages of the same process only; empty where they do not
+    say."""
 
     usage_ratio: float
     running: int
@@ -40,6 +44,7 @@ class EnginePage:
     engines: int
     gaps: float = 0.0
     gaps_s: float = 0.0
+    began: tuple[float, ...] = ()
 
     def observation(self, gaps_before: float, gaps_before_s: float) -> Observation:
         """What the desk is told; of the gaps those since the look before, where the engine has not begun anew."""
@@ -80,6 +85,7 @@ def read_page(page: bytes) -> EnginePage | None:
         engines=len(running),
         gaps=sum(values_of(page, gap + b"_count")),
         gaps_s=sum(values_of(page, gap + b"_sum")),
+        began=next((tuple(found) for name in _BEGAN if (found := values_of(page, name))), ()),
     )
 
 

@@ -4,6 +4,7 @@
                           |--/health is not 200--> unhealthy --200--> up
                           |--requests run and nothing has moved for STALLED_S--> stalled --something moves--> up
                           |--idle by its page, but owes an answer for OWED_S--> stalled --something moves, or nothing is owed--> up
+                          |--its page is that of an engine named before it--> named-twice --not any more--> up
 
 200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what /metrics counts does, and its pool, which
 fills while a long prompt is computed and no token is counted. A core that hung while it had nothing to do never says that requests run:
@@ -48,14 +49,11 @@ class Watched:
     pool_at: float = -_POOL_AGAIN_S
     gaps: float = math.inf
     gaps_s: float = 0.0
-
-
-def _nothing_owed(_: float) -> bool:
-    return False
+    began: tuple[float, ...] = ()
 
 
 def stands(
-    before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float, owed: Callable[[float], bool] = _nothing_owed
+    before: Standing, seen: Watched, health: int | None, page: EnginePage | None, now: float, owed: Callable[[float], bool]
 ) -> Standing:
     """How the engine is, after one more look; `seen` is brought up to date. `health`: its status, None where it did not answer.
 
@@ -96,7 +94,11 @@ class Health:
 
     async def first_look(self) -> None:
         """Every engine was looked at once."""
-        await asyncio.gather(*(self.look(replica) for replica in self._desk.replicas.values()))
+        replicas = self._desk.replicas.values()
+        await asyncio.gather(*(self.look(replica) for replica in replicas))
+        for replica in replicas:  # one that was named before may have answered after
+            if replica.standing == "up" and (other := self._named_before(replica)):
+                self._is_named_twice(replica, other)
 
     def start(self) -> None:
         """Looks go on until `stop`."""
@@ -140,6 +142,11 @@ class Health:
         now = self._desk.clock()
         owed = partial(self._desk.could_be_elsewhere, replica)
         standing = stands(replica.standing, watched, health[0] if health is not None else None, page, now, owed)
+        if page is not None:
+            watched.began = page.began
+        if standing == "up" and (other := self._named_before(replica)):
+            self._is_named_twice(replica, other)
+            return
         if replica.standing != "up":  # it may have been started anew, with another pool
             watched.pool_at = now - _POOL_AGAIN_S
         if standing == "up" and page is not None and now - watched.pool_at >= _POOL_AGAIN_S:
@@ -151,6 +158,21 @@ class Health:
             if standing == "up":
                 self._desk.observed(replica, page.observation(watched.gaps, watched.gaps_s))
             watched.gaps, watched.gaps_s = page.gaps, page.gaps_s
+
+    def _named_before(self, replica: Replica) -> str:
+        """The name of an engine that was named before this one and is the same process, empty where there is none that answers."""
+        began = self._watched[replica.name].began
+        for name, other in self._desk.replicas.items():
+            if other is replica:
+                break
+            if began and name in self._watched and self._watched[name].began == began and other.standing not in ("unreachable", "leaving"):
+                return name
+        return ""
+
+    def _is_named_twice(self, replica: Replica, other: str) -> None:
+        """What it has counts once: nothing is sent there under this name."""
+        replica.why = f"it is {other} by another address; leave one of the two out"
+        self._desk.stands(replica, "named-twice")
 
     async def _read_pool(self, replica: Replica, watched: Watched, text: bytes, now: float) -> None:
         await self._read_served(replica)

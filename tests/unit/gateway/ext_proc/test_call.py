@@ -9,7 +9,14 @@ from typing import Any, cast
 
 import pytest
 from envoy.config.core.v3.base_pb2 import HeaderMap, HeaderValue
-from envoy.service.ext_proc.v3.external_processor_pb2 import HttpBody, HttpHeaders, ProcessingRequest, ProcessingResponse
+from envoy.extensions.filters.http.ext_proc.v3.processing_mode_pb2 import ProcessingMode
+from envoy.service.ext_proc.v3.external_processor_pb2 import (
+    HttpBody,
+    HttpHeaders,
+    ProcessingRequest,
+    ProcessingResponse,
+    ProtocolConfiguration,
+)
 from tests.support.gateway_wire import World
 
 from barostat.gateway.ext_proc.call import Call
@@ -17,13 +24,14 @@ from barostat.gateway.ext_proc.pace import Pace
 from barostat.gateway.ext_proc.server import ExternalProcessor
 
 
-def asked(call: Call, body: bytes) -> ProcessingResponse:
-    """What Envoy is told of a chat completion with this body."""
+def asked(call: Call, body: bytes, *, in_pieces: bool = False) -> ProcessingResponse:
+    """What Envoy is told of a chat completion with this body. `in_pieces`: it shows the body of the answer."""
     pairs = {":method": "POST", ":path": "/v1/chat/completions"}
     headers = HeaderMap(headers=[HeaderValue(key=name, raw_value=value.encode()) for name, value in pairs.items()])
 
     async def run() -> Any:
-        await call.take(ProcessingRequest(request_headers=HttpHeaders(headers=headers)))
+        modes = ProtocolConfiguration(response_body_mode=ProcessingMode.STREAMED if in_pieces else ProcessingMode.NONE)
+        await call.take(ProcessingRequest(request_headers=HttpHeaders(headers=headers), protocol_config=modes))
         (told,) = await call.take(ProcessingRequest(request_body=HttpBody(body=body, end_of_stream=True)))
         return told
 
@@ -31,8 +39,73 @@ def asked(call: Call, body: bytes) -> ProcessingResponse:
 
 
 def call_in(world: World) -> Call:
-    processor = SimpleNamespace(gateway=world.gateway, endpoints={"engine-0:8000": "10.0.0.1:8000"}, pace_of=lambda _: Pace())
+    endpoints = {replica.name: f"10.0.0.1:{number}" for number, replica in enumerate(world.replicas)}
+    processor = SimpleNamespace(gateway=world.gateway, endpoints=endpoints, pace_of=lambda _: Pace(), shows_heads=False)
     return Call(cast("ExternalProcessor", processor))
+
+
+def head(call: Call, status: int = 200, kind: str = "application/json") -> None:
+    """Envoy shows the head of an answer."""
+    pairs = {":status": str(status), "content-type": kind}
+    headers = HeaderMap(headers=[HeaderValue(key=name, raw_value=value.encode()) for name, value in pairs.items()])
+    asyncio.run(cast("Any", call.take(ProcessingRequest(response_headers=HttpHeaders(headers=headers)))))
+
+
+HELLO = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 5}
+
+
+def is_owed(world: World, call: Call) -> bool:
+    """Its engine is taken to owe it an answer that another could have given."""
+    (replica,) = (one for one in world.replicas if one.name == call.served_by)
+    return world.desk.could_be_elsewhere(replica, 0.0)
+
+
+def test_what_has_no_head_yet_is_owed_where_heads_are_shown() -> None:
+    world = World(replicas=2)
+    call = call_in(world)
+    asked(call, json.dumps(HELLO).encode())
+    assert not is_owed(world, call)  # as far as is known, nothing of an answer is ever shown
+    call.processor.shows_heads = True
+    call.look()
+    assert is_owed(world, call)
+    head(call)
+    assert not is_owed(world, call)
+    call.end()
+    world.at_rest()
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_of_a_stream_that_has_only_a_head_a_token_is_owed_where_pieces_are_shown(in_pieces: bool) -> None:
+    world = World(replicas=2)
+    call = call_in(world)
+    asked(call, json.dumps({**HELLO, "stream": True}).encode(), in_pieces=in_pieces)
+    head(call, kind="text/event-stream")
+    call.look()
+    assert is_owed(world, call) is in_pieces
+    asyncio.run(cast("Any", call.take(ProcessingRequest(response_body=HttpBody(body=b"data: {}\n\n")))))
+    assert not is_owed(world, call)
+    call.end()
+    world.at_rest()
+
+
+@pytest.mark.parametrize(
+    ("heads", "status", "ends_as"), [(True, 0, (499, "client-gone")), (False, 0, (0, "")), (True, 200, (200, "")), (True, 503, (503, ""))]
+)
+def test_who_leaves_before_a_head_is_told_from_heads_that_are_not_shown(heads: bool, status: int, ends_as: tuple[int, str]) -> None:
+    world = World()
+    before = call_in(world)
+    if heads:
+        head(before)
+    before.end()
+    call = call_in(world)
+    call.processor = before.processor
+    asked(call, json.dumps(HELLO).encode())
+    if status:
+        head(call, status)
+    call.end()  # as Envoy ends a call in good order, also for a client that has left
+    assert (call.status, call.reason) == ends_as
+    assert sum(count for (name, _), count in world.metrics.counters.items() if name == "clients_gone_total") == (ends_as[0] == 499)
+    world.at_rest()
 
 
 @pytest.mark.parametrize("limit", [5, 5000])

@@ -91,6 +91,25 @@ def test_lines_are_added_to_a_head_and_the_connections_own_taken_out() -> None:
     assert rewritten(head, framing, b"z: 3\r\n") == b"HTTP/1.1 200 OK\r\ny: 2\r\ncontent-length: 0\r\nz: 3\r\n\r\n"
 
 
+@pytest.mark.parametrize(
+    ("status", "sent", "passed"),
+    [
+        (307, "Location: http://engine:8000/v1/models?a=b", "Location: /v1/models?a=b"),
+        (308, "location:https://ENGINE:8000/p/v1/models", "location:/v1/models"),
+        (307, "location: http://engine:8000/path", "location: /path"),
+        (302, "location: http://engine:80001/v1/models", "location: http://engine:80001/v1/models"),
+        (302, "location: https://login.example/v1/models", "location: https://login.example/v1/models"),
+        (302, "location: /v1/models", "location: /v1/models"),
+        (200, "location: http://engine:8000/v1/models", "location: http://engine:8000/v1/models"),
+    ],
+)
+def test_who_is_sent_on_to_the_engine_is_sent_on_to_the_same_path_here(status: int, sent: str, passed: str) -> None:
+    head = f"HTTP/1.1 {status} X\r\nx: http://engine:8000/\r\n{{}}\r\ncontent-length: 0\r\n\r\n"
+    framing = Framing()
+    framing.head_of(head.format(sent).encode(), to_head_request=False)
+    assert rewritten(head.format(sent).encode(), framing, own=b"engine:8000", prefix=b"/p") == head.format(passed).encode()
+
+
 def test_a_length_of_thousands_of_digits_is_refused() -> None:
     framing = Framing()
     assert framing.head_of(b"HTTP/1.1 200 OK\r\ncontent-length: " + b"9" * 5000 + b"\r\n\r\n", to_head_request=False) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ PAGE = EnginePage(usage_ratio=0.5, running=3, waiting=1, preemptions=0, progress
 def after(*looks: tuple[int | None, EnginePage | None, float], first: Standing = "unknown") -> Standing:
     seen, standing = Watched(), first
     for health, page, at in looks:
-        standing = stands(standing, seen, health, page, at)
+        standing = stands(standing, seen, health, page, at, lambda _: False)
     return standing
 
 
@@ -85,18 +86,24 @@ def test_the_pool_of_all_engines_without_their_null_blocks() -> None:
     assert pool_in(TEXT.replace(b"cache_config_info", b"x"), None) is None
 
 
-async def looked(world: World, health: Health, page: bytes) -> Standing:
-    """How the engine stands after one look, each question of which is answered as an engine with this page does."""
-    look = asyncio.get_running_loop().create_task(health.look(world.replicas[0]))
-    while not look.done():
+async def asked(world: World, look: Coroutine[Any, Any, None], *pages: bytes) -> None:
+    """That look, each question of which is answered as engines with these pages do; the last is that of all further ones."""
+    task = asyncio.get_running_loop().create_task(look)
+    while not task.done():
         await asyncio.sleep(0)
         world.goes_on()
         for engine in world.engines:
             question, engine.wire.heard = engine.heard, b""
             if question:
                 models = b'{"data":[{"max_model_len":4096}]}' if b"/v1/models" in question else b""
-                engine.says(ok(page if b"/metrics" in question else models))
-    await look
+                number = min(world.replicas.index(engine.protocol.replica), len(pages) - 1)
+                engine.says(ok(pages[number] if b"/metrics" in question else models))
+    await task
+
+
+async def looked(world: World, health: Health, page: bytes) -> Standing:
+    """How the engine stands after one look, each question of which is answered as an engine with this page does."""
+    await asked(world, health.look(world.replicas[0]), page)
     return world.replicas[0].standing
 
 
@@ -173,5 +180,55 @@ def test_a_look_tells_the_desk_what_the_engine_has() -> None:
         world.down.clear()
         assert await looked(world, health, TEXT.replace(b'blocks="202"', b'blocks="402"')) == "up"  # started anew, with more memory
         assert world.desk.pools[name].kv_tokens == 6400
+
+    asyncio.run(run())
+
+
+BEGAN = b'vllm:generation_tokens_created{engine="0",model_name="m"} %b\n'
+ONE, OTHER = TEXT + BEGAN % b"1.7952531189272707e+09", TEXT + BEGAN % b"1.7952531189272709e+09"
+
+
+@pytest.mark.parametrize(
+    ("pages", "standings"),
+    [
+        ((ONE, ONE), ["up", "named-twice"]),
+        ((ONE, OTHER, ONE), ["up", "up", "named-twice"]),
+        ((ONE, OTHER), ["up", "up"]),
+        ((TEXT, TEXT), ["up", "up"]),
+    ],
+    ids=["the same", "among others", "each its own", "they do not say"],
+)
+def test_an_engine_that_was_named_by_two_addresses_counts_once(pages: tuple[bytes, ...], standings: list[Standing]) -> None:
+    async def run() -> None:
+        world = World(pool_tokens=None, replicas=len(standings))
+        health = Health(world.desk)
+        await asked(world, health.first_look(), *pages)
+        assert [replica.standing for replica in world.replicas] == standings
+        for replica in world.replicas:  # and from then on
+            await asked(world, health.look(replica), *pages)
+        assert [replica.standing for replica in world.replicas] == standings
+        takes = [name for name, one in world.desk.ledger.replicas.items() if one.open]
+        assert takes == [replica.name for replica in world.replicas if replica.standing == "up"]
+        if standings[-1] == "named-twice":
+            assert world.replicas[-1].why == "it is engine-0:8000 by another address; leave one of the two out"
+
+    asyncio.run(run())
+
+
+def test_a_second_address_serves_while_the_first_cannot_be_reached() -> None:
+    async def run() -> None:
+        world = World(pool_tokens=None, replicas=2)
+        health = Health(world.desk)
+        await asked(world, health.first_look(), ONE)
+        world.down.add("engine-0:8000")
+        world.replicas[0].close()
+        for _ in range(MISSED):
+            await asked(world, health.look(world.replicas[0]), ONE)
+        await asked(world, health.look(world.replicas[1]), ONE)
+        assert [replica.standing for replica in world.replicas] == ["unreachable", "up"]
+        world.down.clear()
+        for replica in world.replicas:
+            await asked(world, health.look(replica), ONE)
+        assert [replica.standing for replica in world.replicas] == ["up", "named-twice"]
 
     asyncio.run(run())
