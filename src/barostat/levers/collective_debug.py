@@ -11,10 +11,14 @@ Source: NCCL environment variables; vLLM 0.32.0 --disable-custom-all-reduce.
 
 from __future__ import annotations
 
+import re
+
 from barostat.core.lever import Lever, NotApplicable, Proposal, Situation
 from barostat.levers._readings import detail_of, lacks
 
 NAME = "collective-debug"
+_UNREACHED = re.compile(r"onnectFullMesh|gloo/transport/.{0,120}(?:refused|unreachable|No route to host|timed? ?out)")
+"""Not a connection that the other side closed: a rank that ended says no more than that."""
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
@@ -23,11 +27,14 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if situation.variant != "collective":
         return NotApplicable(NAME, "no collective hangs")
     line = detail_of(situation.window, "log_collective_timeout")
-    if "onnectFullMesh" in line or "gloo/transport" in line:
+    if _UNREACHED.search(line) and config.get("GLOO_SOCKET_IFNAME") is None:
         change = "env: GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME, the interface between the nodes; VLLM_HOST_IP, each node's address on it"
         return Proposal(NAME, change, "the ranks do not reach each other over the network interface that was chosen", True, 10)
-    if ("peer access" in line or "P2PStatus" in line) and config.get("NCCL_P2P_DISABLE") is None:
-        return Proposal(NAME, "env: [{name: NCCL_P2P_DISABLE, value: '1'}]", "these cards cannot read each other's memory", True, 10)
+    if "P2PStatus" in line:
+        why = "the driver does not say which cards reach each other: that is asked for at every start, whatever the variables are"
+        return Proposal(NAME, "the node's driver and NVML in this container (a vGPU, MIG or WSL may not answer)", why, True, 10)
+    if "peer access" in line:
+        return _without_peer_access(situation, line)
     debug, no_p2p = config.get("NCCL_DEBUG"), config.get("NCCL_P2P_DISABLE")
     if debug is None:
         return Proposal(
@@ -50,6 +57,17 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         why = "the path between cards is off already; vLLM's own all-reduce is the next suspect"
         return lacks(NAME, situation, "disable_custom_all_reduce") or Proposal(NAME, "--disable-custom-all-reduce", why, True, 31)
     return NotApplicable(NAME, "logging is on, and peer-to-peer and the custom all-reduce are off already: the log names the pair")
+
+
+def _without_peer_access(situation: Situation, line: str) -> Proposal | NotApplicable:
+    """NCCL's own words are answered by NCCL's variable; else it is vLLM's all-reduce, which does not read it."""
+    config, why = situation.window.config, "these cards cannot read each other's memory"
+    if "NCCL" in line and config.get("NCCL_P2P_DISABLE") is None:
+        return Proposal(NAME, "env: [{name: NCCL_P2P_DISABLE, value: '1'}]", why, True, 10)
+    off = config.get("disable_custom_all_reduce")
+    if off is None or off.value is not True:
+        return lacks(NAME, situation, "disable_custom_all_reduce") or Proposal(NAME, "--disable-custom-all-reduce", why, True, 10)
+    return NotApplicable(NAME, "the cards cannot read each other's memory, and neither NCCL nor vLLM's all-reduce asks for it any more")
 
 
 LEVER = Lever(NAME, "find the link that hangs", "advice", ("hung-engine",), propose)

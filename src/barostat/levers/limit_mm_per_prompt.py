@@ -38,7 +38,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     why = f"the start is measured with the largest {kind} there can be, and what that takes is kept free for good"
     pool_gib = window.config.number("available_kv_cache_memory_gib")
     nothing_left = situation.cause == "gpu-oom" or (pool_gib is not None and pool_gib <= 0)
-    return Proposal(NAME, f"{none}, if no request has one{smaller}", why, True, _FIRST if nothing_left else _LAST)
+    return Proposal(
+        NAME,
+        f"{none} with the limits that it has now, if no request has {'a' if kind == 'video' else 'an'} {kind}{smaller}",
+        why,
+        True,
+        _FIRST if nothing_left else _LAST,
+    )
 
 
 LEVER = Lever(NAME, "items that nobody sends are not measured", "demand", ("gpu-oom", "kv-pool-too-small"), propose)

@@ -9,6 +9,8 @@ from barostat.core.config import ConfigScalar
 from barostat.core.diagnosis import CauseName
 from barostat.core.lever import NotApplicable, Proposal
 
+KEPT = " with the limits that it has now, if no request has "
+
 
 def lora(line: str, version: str | None = "0.32.0") -> str:
     return proposed(ask("fix-argument", "bad-config", "argument", version=version, log_invalid_config=(1.0, line)))
@@ -136,10 +138,34 @@ def test_an_eviction_is_answered_by_what_ran_short(message: str, change: str) ->
 @pytest.mark.parametrize(
     ("cause", "variant", "version", "kind", "begins"),
     [
-        ("gpu-oom", "startup", "0.9.2", "video", "--limit-mm-per-prompt '{\"video\": 0}', if no request has one"),
-        ("gpu-oom", "startup", "0.8.5", "video", "--limit-mm-per-prompt video=0, if no request has one"),
-        ("gpu-oom", "startup", None, "image", "--limit-mm-per-prompt '{\"image\": 0}', if no request has one; else a smaller one"),
-        ("kv-pool-too-small", "length", "0.32.0", "video", "--limit-mm-per-prompt '{\"video\": 0}', if no request has one"),
+        (
+            "gpu-oom",
+            "startup",
+            "0.9.2",
+            "video",
+            "--limit-mm-per-prompt '{\"video\": 0}'" + KEPT + "a video",
+        ),
+        (
+            "gpu-oom",
+            "startup",
+            "0.8.5",
+            "video",
+            "--limit-mm-per-prompt video=0" + KEPT + "a video",
+        ),
+        (
+            "gpu-oom",
+            "startup",
+            None,
+            "image",
+            "--limit-mm-per-prompt '{\"image\": 0}'" + KEPT + "an image; else a smaller one",
+        ),
+        (
+            "kv-pool-too-small",
+            "length",
+            "0.32.0",
+            "video",
+            "--limit-mm-per-prompt '{\"video\": 0}'" + KEPT + "a video",
+        ),
     ],
 )
 def test_what_nobody_sends_is_not_measured_at_the_start(

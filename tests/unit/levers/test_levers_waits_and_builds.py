@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.lever_questions import ask, proposed
 
-from barostat.core.lever import Proposal
+from barostat.core.config import ConfigScalar
+from barostat.core.lever import NotApplicable, Proposal
 
 OLD = "TimeoutError: Timed out waiting for engines to send initial message on input socket."
 NEW = "TimeoutError: Timed out waiting for engine core processes to start. Waited 900s (configured by VLLM_ENGINE_READY_TIMEOUT_S)."
@@ -41,16 +42,38 @@ def test_what_an_image_lacks_is_said(line: str, words: str) -> None:
     assert words in proposed(ask("pod-spec", "bad-config", "pod", log_broken_install=(1.0, line)))
 
 
+def _hung(line: str, **config: ConfigScalar) -> Proposal | NotApplicable:
+    return ask("collective-debug", "hung-engine", "collective", config=config, log_collective_timeout=(1.0, line))
+
+
 def test_ranks_that_do_not_reach_each_other_get_the_path_that_is_at_fault() -> None:
     gloo = (1.0, "RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error")
     assert "GLOO_SOCKET_IFNAME" in proposed(ask("collective-debug", "hung-engine", "collective", log_collective_timeout=gloo))
-    for line in (
-        "CUDA error: peer access is not supported between these two devices",
-        "nvmlDeviceGetP2PStatus(0,0,NVML_P2P_CAPS_INDEX_READ) failed: Not Supported",
-    ):
-        found = ask("collective-debug", "hung-engine", "collective", log_collective_timeout=(1.0, line))
-        assert isinstance(found, Proposal)
-        assert (found.change, found.rank) == ("env: [{name: NCCL_P2P_DISABLE, value: '1'}]", 10)
+    assert "GLOO_SOCKET_IFNAME" not in str(_hung(gloo[1], GLOO_SOCKET_IFNAME="eth0"))
+    assert "GLOO_SOCKET_IFNAME" not in str(
+        _hung("RuntimeError: [/b/gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:1")
+    )
+    assert "GLOO_SOCKET_IFNAME" in str(_hung("RuntimeError: [/b/gloo/transport/tcp/pair.cc:799] connect [10.0.0.2]:1: No route to host"))
+
+
+@pytest.mark.parametrize(
+    ("line", "config", "begins"),
+    [
+        ("CUDA error: peer access is not supported between these two devices", {}, "--disable-custom-all-reduce"),
+        ("NCCL WARN Cuda failure 'peer access is not supported between these two devices'", {}, "env: [{name: NCCL_P2P_DISABLE"),
+        (
+            "NCCL WARN Cuda failure 'peer access is not supported between these two devices'",
+            {"NCCL_P2P_DISABLE": "1"},
+            "--disable-custom-all-reduce",
+        ),
+        ("nvmlDeviceGetP2PStatus(0,0,NVML_P2P_CAPS_INDEX_READ) failed: Not Supported", {}, "the node's driver and NVML"),
+    ],
+)
+def test_who_is_refused_the_other_cards_memory_is_told_apart(line: str, config: dict[str, ConfigScalar], begins: str) -> None:
+    found = _hung(line, **config)
+    assert proposed(found).startswith(begins)
+    assert isinstance(found, Proposal)
+    assert found.rank == 10
 
 
 def test_a_card_that_is_not_the_first_is_not_the_only_one() -> None:

@@ -20,6 +20,7 @@ from barostat.io.bundles.bundle_files import files
 from barostat.io.bundles.layout import Place
 from barostat.io.input_files.json_text import why_no_json
 from barostat.io.input_files.lines import NotText, Reads, lines
+from barostat.io.redaction.kubernetes import document as redacted
 from barostat.judge.evidence.recording import GpuText, HostReading, Recording, ReplicaRecording, Scrape
 from barostat.platform import access_log
 from barostat.platform.pods import pods
@@ -141,7 +142,7 @@ class _Reader:
         if raw is None or counted(raw, JSON_MARKS, BUNDLE_VALUES.most) > BUNDLE_VALUES.most:
             raise InputError(f"larger than {MAX_JSON_BYTES >> 20} MiB, or of more than {BUNDLE_VALUES.most:,} values", source)
         for kind, found in printed.documents(cast("printed.Printed", place.kind), raw, source).items():
-            self.kubernetes[kind] = self._bounded(name, found)
+            self.kubernetes[kind] = self._bounded(name, redacted(found))
         self.files += 1
 
     def _take_text(self, name: str, place: Place, file: Reads, source: str) -> None:

@@ -20,13 +20,22 @@ from typing import Any
 
 Found = dict[str, Any]
 _FIELD = re.compile(r"^( *)([^:]{1,253}?):(?:\s+(.*))?$")
+_EXIT_CODE = re.compile(r"-?[0-9]{1,9}")
 _NAME = re.compile(r"^  [a-z0-9][-a-z0-9]{0,252}: *$")
+_PRINTED = re.compile(
+    r"^(?:Name|Namespace|Node|Containers|Conditions|Volumes|Tolerations|Events):"
+    r"|^ {4,6}(?:Exit Code|Ready|Restart Count|Limits|Mounts):",
+    re.MULTILINE,
+)
+"""Fields that a log does not have."""
 _GAP = re.compile(r"\s{2,}")
 _TIMES = re.compile(r"\(x(\d{1,9}) over ")
 _PROBE = {"delay": "initialDelaySeconds", "timeout": "timeoutSeconds", "period": "periodSeconds", "#failure": "failureThreshold"}
 _PROBE_PART = re.compile(r"(delay|timeout|period|#failure)=(\d{1,9})")
 _MOUNT = re.compile(r"^(/\S*) from (\S+)")
 _NOTHING = ("", "<none>", "<unset>")
+_OF_OTHERS = ("Roles:", "Replicas:", "Selector:")
+"""Of a node, a Deployment, a Service."""
 _HOLD_CONTAINERS = ("Init Containers", "Containers", "Ephemeral Containers")
 _AFTER_CONTAINERS = frozenset(
     (*_HOLD_CONTAINERS, "Readiness Gates", "Conditions", "Volumes", "QoS Class", "Node-Selectors", "Tolerations", "Events")
@@ -48,6 +57,15 @@ def is_described(text: str) -> bool:
     return bool(re.search(r"^Name: +\S", text, re.MULTILINE) and re.search(r"^(?:Init )?Containers: *$", text, re.MULTILINE))
 
 
+def is_log(text: str, line: re.Pattern[str]) -> bool:
+    """True where a log's `line` stands before what was described, or after all of it; everywhere, where nothing is.
+
+    A container's last words are printed as they are, at the margin, with its other fields behind them.
+    """
+    fields = [found.start() for found in _PRINTED.finditer(text)] if is_described(text) else []
+    return any(not fields or not fields[0] < found.start() < fields[-1] for found in line.finditer(text))
+
+
 def documents(text: str) -> dict[str, list[Found]]:
     """`pods` and, where it has such a part, `events`, as `kubectl get -o json` has them.
 
@@ -57,7 +75,7 @@ def documents(text: str) -> dict[str, list[Found]]:
     one: list[str] = []
     for line in [*text.splitlines(), "Name:"]:
         if line.startswith("Name:"):
-            if one:
+            if one and not any(line.startswith(_OF_OTHERS) for line in one):
                 pod, events = _pod(one)
                 made["pods"].append(pod)
                 if events is not None:
@@ -81,16 +99,21 @@ def _pod(lines: Sequence[str]) -> tuple[Found, list[Found] | None]:
         elif line.strip() and part:
             parts[part].append(line)
     name, namespace, node = top.get("Name", ""), top.get("Namespace", ""), top.get("Node", "").partition("/")[0]
-    containers = [_container(*block) for block in _blocks(parts.get("Containers", []))]
+    containers, before = ([_container(*block) for block in _blocks(parts.get(part, []))] for part in ("Containers", "Init Containers"))
     status: Found = {
         "phase": top.get("Status", "").partition(" ")[0],
         "containerStatuses": [status for _, status in containers],
+        "initContainerStatuses": [status for _, status in before],
         "conditions": [
             {"type": words[0], "status": words[1]} for line in parts.get("Conditions", [])[1:] if len(words := line.split()) == 2
         ],
     }
     status |= {key.lower(): top[key] for key in ("Reason", "Message") if top.get(key)}
-    spec: Found = {"containers": [container for container, _ in containers], "volumes": _volumes(parts.get("Volumes", []))}
+    spec: Found = {
+        "containers": [container for container, _ in containers],
+        "initContainers": [container for container, _ in before],
+        "volumes": _volumes(parts.get("Volumes", [])),
+    }
     if node not in _NOTHING:
         spec["nodeName"] = node
     if not any(mount["mountPath"] == "/dev/shm" for container, _ in containers for mount in container["volumeMounts"]):
@@ -146,7 +169,7 @@ def _container(name: str, lines: Sequence[str]) -> tuple[Found, Found]:
     status["lastState"] = _state(*fields.get("Last State", ("", [])))
     if said("Ready") in ("True", "False"):
         status["ready"] = said("Ready") == "True"
-    if restarts.isdecimal() and len(restarts) < 10:
+    if _EXIT_CODE.fullmatch(restarts):
         status["restartCount"] = int(restarts)
     return spec, status
 
@@ -160,7 +183,7 @@ def _state(kind: str, below: Sequence[str]) -> Found:
         match key:
             case "Reason" | "Message":
                 told[key.lower()] = value
-            case "Exit Code" if value.lstrip("-").isdecimal() and len(value) < 10:
+            case "Exit Code" if _EXIT_CODE.fullmatch(value):
                 told["exitCode"] = int(value)
             case "Started" | "Finished":
                 told[f"{key.lower()}At"] = _rfc3339(value)

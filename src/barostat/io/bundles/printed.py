@@ -13,10 +13,12 @@ import re
 from typing import Any, Literal
 
 from barostat.core.errors import InputError
+from barostat.engines.vllm.logs.text import plain
 from barostat.io.bundles import described
 from barostat.io.input_files.json_text import why_no_json
 from barostat.io.input_files.yaml_bounds import too_much
-from barostat.io.input_files.yaml_places import Written, composed, plain
+from barostat.io.input_files.yaml_places import Written, composed
+from barostat.io.input_files.yaml_places import plain as plain_values
 from barostat.platform.objects import items
 
 Printed = Literal["objects", "described", "nvidia-smi.txt", "nvidia-smi.csv", ""]
@@ -35,13 +37,19 @@ HEAD_BYTES = 64 << 10
 _JSON = re.compile(r"^\s*[\[{]")
 _JSON_KIND = re.compile(rf'"kind": ?"(?:{"|".join(KINDS)})(?:List)?"')
 _LIVE_JSON = re.compile(r'"(?:status|containerStatuses|involvedObject|regarding)": ?[{\[]')
-_LIVE_YAML = re.compile(r"^ *(?:- )?(?:status|containerStatuses|involvedObject|regarding):", re.MULTILINE)
+_LIVE_YAML = re.compile(r"^(?:  )?(?:status|involvedObject|regarding): *$", re.MULTILINE)
+_YAML_BEGINS = re.compile(r"(?:\s|---[^\n]*\n|#[^\n]*\n)*(?:- )?(?:apiVersion|kind|items|metadata|spec|status):")
+_YAML_ENDS = re.compile(r"^---[ \t]*$", re.MULTILINE)
 _YAML_KIND = re.compile(rf"^(?:- | *)kind: (?:{'|'.join(KINDS)}|List)(?:List)?\s*$", re.MULTILINE)
 _TABLE = re.compile(r"^(?:NAMESPACE +)?(NAME +READY +STATUS +RESTARTS|LAST SEEN +TYPE +REASON|NAME +STATUS +ROLES)")
 _GET = {"NAME": "pods", "LAST": "events"}
 _QUERY = re.compile(r"^[a-z_.]+(?: \[[^\]]*\])?(?:, [a-z_.]+(?: \[[^\]]*\])?)+\s*$", re.MULTILINE)
-_LOG_LINE = re.compile(r"(?:INFO|WARNING|ERROR|DEBUG)\s{1,4}\d\d-\d\d \d\d:\d\d:\d\d|Traceback \(most recent call last\)")
-_LAST_PART = re.compile(r"^Events:", re.MULTILINE)
+_LOG_LINE = re.compile(
+    r"^(?!\s).{0,200}?\b(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b.{0,3}\s{1,4}\[?\d{2,4}-\d\d\b"
+    r"|^[\w.]{1,80}(?:Error|Exception): |^Traceback \(most recent",
+    re.MULTILINE,
+)
+"""At the margin: a container's last words and an event's are within an object."""
 _OF_NVIDIA = (
     "memory.used",
     "memory.total",
@@ -58,8 +66,9 @@ def printed(head: str, name: str) -> Printed:
 
     Errors: InputError for a table of `kubectl get`, which has too little in it.
     """
-    if _LOG_LINE.search(_beyond_objects(head)):
-        return ""  # a ticket, in which an engine's log goes on below: the log tells more
+    head = plain(head).replace("\r\n", "\n")
+    if not _JSON.match(head) and described.is_log(head, _LOG_LINE):
+        return ""  # a ticket in which an engine's log stands above or below: the log tells more
     if table := _TABLE.match(head):
         kind = "nodes" if "ROLES" in table[1] else _GET[table[1].split()[0]]
         raise InputError(
@@ -72,18 +81,9 @@ def printed(head: str, name: str) -> Printed:
     if _JSON.match(head):
         live = '"apiVersion"' in head and _JSON_KIND.search(head) and _LIVE_JSON.search(head)
         return "objects" if live else ""
-    if _YAML_KIND.search(head) and _LIVE_YAML.search(head):
+    if _YAML_BEGINS.match(head) and _YAML_KIND.search(head) and _LIVE_YAML.search(head):
         return "objects"
     return "described" if described.is_described(head) else ""
-
-
-def _beyond_objects(head: str) -> str:
-    """What no object holds: the message with which a container ended, in its status, is often the end of its log."""
-    if _JSON.match(head) or (_YAML_KIND.search(head) and _LIVE_YAML.search(head)):
-        return ""
-    if described.is_described(head):
-        return head[last.start() :] if (last := _LAST_PART.search(head)) else ""
-    return head
 
 
 def documents(kind: Printed, raw: bytes, source: str) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def documents(kind: Printed, raw: bytes, source: str) -> dict[str, Any]:
 
     Errors: InputError where it is cut off or none of its objects is of such a kind.
     """
-    text = raw.decode("utf-8-sig", "replace")
+    text = raw.decode("utf-8-sig", "replace").replace("\r\n", "\n")
     if kind == "described":
         return dict(described.documents(text))
     found: dict[str, list[Any]] = {}
@@ -110,10 +110,15 @@ def _decoded(text: str, source: str) -> Any:
         except (ValueError, RecursionError) as error:
             raise InputError(f"is no JSON ({why_no_json(error)})", source) from None
     else:
-        root = composed(text, source)
         if why := too_much(text):
             raise InputError(f"no YAML that is read here: {why}", source)
-        found = _values(plain(root, lambda *_: None)) if root is not None else None
+        roots = [root for part in _YAML_ENDS.split(text) if (root := composed(part, source)) is not None]
+        found = [_values(plain_values(root, lambda *_: None)) for root in roots]
+        found = found[0] if len(found) == 1 else [item for one in found for item in items(_unlisted(one))]
+    return _unlisted(found)
+
+
+def _unlisted(found: Any) -> Any:
     kind = str(found.get("kind", "")) if isinstance(found, dict) else ""
     if kind.endswith("List") and kind != "List":  # the items of a PodList need not say what they are
         return [{"kind": kind.removesuffix("List"), **item} for item in items(found)]

@@ -41,7 +41,9 @@ def seconds(text: str) -> float:
         pass
     try:
         return parse_duration(text)
-    except argparse.ArgumentTypeError:
+    except argparse.ArgumentTypeError as error:
+        if "longer than" in str(error):
+            raise
         raise argparse.ArgumentTypeError(f"{text!r} is no time; write 0.03, 30ms or 2s") from None
 
 

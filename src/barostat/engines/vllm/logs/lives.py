@@ -310,7 +310,9 @@ class Life:
             return self.loading or self.progressed or self.serves
         beside = _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error", "invalid_config"}
         beside |= {"rpc_timeout"} if self._waits_for_work() else set()
-        return _GAVE_UP_ON_A_START in refused.text and any(kind not in beside for kind in self._happened)
+        error = self._happened.get("unclassified_error")
+        said = self.failed_to_start or (error is not None and not error.fields.get("exception", "").endswith("TimeoutError"))
+        return _GAVE_UP_ON_A_START in refused.text and (said or any(kind not in beside for kind in self._happened))
 
     def _waits_idle(self) -> bool:
         # Workers of an idle engine wait for their next message and say so; so do workers while the first step compiles.
@@ -328,6 +330,8 @@ class Life:
         beside = _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error"} | ({"rpc_timeout"} if self._waits_for_work() else set())
         lost = self._happened.get("collective_timeout")
         beside |= {"collective_timeout"} if lost is not None and lost.weak and self._warns(lost) else set()
+        refused = self._happened.get("invalid_config")
+        beside |= {"invalid_config"} if refused is not None and refused.weak and self._is_past(refused) else set()
         explained = any(kind not in beside for kind in self._happened)
         ended = "engine_dead" in self._happened or not self.serves
         return ended and not explained and "shutdown" not in self._happened

@@ -51,6 +51,8 @@ def take_printed_log(arguments: argparse.Namespace) -> None:
 
     if arguments.log is None or arguments.target or arguments.pid is not None or arguments.watch:
         return
+    if arguments.bundle is not None or getattr(arguments, "prometheus", None) is not None:
+        return
     try:
         with Path(arguments.log).open("rb") as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", "replace")

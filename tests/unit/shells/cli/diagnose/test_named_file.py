@@ -124,13 +124,24 @@ INFO 11-26 10:00:05 [__init__.py:244] Automatically detected platform cuda.
 """
 
 
-@pytest.mark.parametrize("above", [SMI, QUERY, DESCRIBED + "Events:  <none>\n\n", "NAME     READY   STATUS    RESTARTS   AGE\n"])
+ERROR = SERVED.split("[core.py:586] ")[1]
+TABLE = "NAME     READY   STATUS    RESTARTS   AGE\n"
+TICKETS = [
+    *[above + SERVED for above in (SMI, QUERY, TABLE, DESCRIBED, DESCRIBED + "Events:  <none>\n\n", yaml.safe_dump(POD))],
+    *[SERVED + below for below in (DESCRIBED, yaml.safe_dump(POD))],
+    *[above + ERROR for above in (SMI, QUERY, TABLE)],
+    SMI + SERVED.replace("INFO 11-26", "\x1b[32mINFO\x1b[0m 11-26").replace("ERROR 11-26", "\x1b[31mERROR\x1b[0m 11-26"),
+    SMI + SERVED.replace(" 11-26 10", " 2026-11-26 10"),
+]
+
+
+@pytest.mark.parametrize("text", TICKETS)
 @pytest.mark.parametrize("by", ["name", "--log", "-"])
-def test_a_ticket_with_an_engines_log_below_is_read_as_the_log(
-    above: str, by: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_ticket_with_an_engines_log_beside_the_rest_is_read_as_the_log(
+    text: str, by: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("ticket.log").write_text(above + SERVED)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((above + SERVED).encode())))
+    Path("ticket.log").write_text(text)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert main(["diagnose", *{"name": ["ticket.log"], "--log": ["--log", "ticket.log"], "-": ["-"]}[by], "--no-trials", "-o", "json"]) == 1
     assert json.loads(capsys.readouterr().out)["fleet"]["diagnosis"]["cause"] == "kv-pool-too-small"
 
@@ -168,6 +179,60 @@ def test_a_table_of_kubectl_get_is_refused_with_the_command_for_more(
     said = capsys.readouterr().err
     assert instead in said
     assert said.count("\n") == 1
+
+
+INIT = f"""{DESCRIBED.replace("Containers:", "Init Containers:").replace("  vllm:", "  fetch:").rstrip()}
+Containers:
+  vllm:
+    Image:          vllm/vllm-openai:v0.11.0
+    State:          Waiting
+      Reason:       PodInitializing
+    Restart Count:  0
+"""
+FINE = yaml.safe_dump(POD | {"metadata": {"name": "other"}, "status": {"phase": "Running"}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        INIT,
+        DESCRIBED.replace("\n", "\r\n"),
+        DESCRIBED.replace("Exit Code:    137", "Exit Code:    --5"),
+        DESCRIBED + "Events:\n  Warning  Unhealthy  1s  kubelet  Liveness probe failed: Traceback (most recent call last):\n",
+        FINE + "---\n" + yaml.safe_dump(POD),
+    ],
+)
+def test_what_kubectl_prints_is_read_in_its_other_forms_too(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ticket.txt").write_bytes(text.encode())
+    assert main(["diagnose", "ticket.txt", "--no-trials", "-o", "json"]) == 1
+    assert "host-oom" in {one["diagnosis"]["cause"] for one in json.loads(capsys.readouterr().out)["replicas"]}
+
+
+@pytest.mark.parametrize("status", ["status: {}\n", "---\nkind: ConfigMap\ndata:\n  status: 'on'\n"])
+def test_a_manifest_is_no_printed_object(status: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("made.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: vllm}\nspec: {replicas: 1}\n" + status)
+    assert main(["diagnose", "made.yaml"]) == 2
+    assert "barostat check made.yaml" in capsys.readouterr().err
+
+
+def test_what_a_container_said_of_a_prompt_is_not_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    pod = json.loads(json.dumps(POD))
+    ended = {
+        "reason": "Error",
+        "exitCode": 1,
+        "message": "Received request cmpl-1: prompt: 'a private matter', params: SamplingParams(n=1)",
+    }
+    pod["status"]["containerStatuses"][0]["lastState"] = {"terminated": ended}
+    Path("ticket.json").write_text(json.dumps(pod))
+    main(["diagnose", "ticket.json", "--no-trials", "-o", "json"])
+    assert "a private matter" not in capsys.readouterr().out
+
+
+def test_a_bundle_beside_a_log_that_is_none_is_not_dropped(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ticket.txt").write_text(DESCRIBED)
+    Path("other").mkdir()
+    assert main(["diagnose", "--log", "ticket.txt", "--bundle", "other"]) == 2
+    assert "--bundle" in capsys.readouterr().err
 
 
 def test_half_of_a_printed_object_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
