@@ -123,8 +123,8 @@ OF_THE_TWIN = {
 def test_every_lever_is_of_the_twin_or_named_here_as_one_that_is_not() -> None:
     rest = {
         "api-server-count", "check-network", "collective-debug", "controlled-restart", "cordon-and-move", "cpu-limit", "disaggregate",
-        "fix-argument", "free-the-card", "host-memory-less", "host-memory-limit", "model-path", "pod-spec", "probes", "quiet",
-        "remove-argument", "shm-size", "slow-setting", "swap-space", "undo-rollout", "wait-for-capacity",
+        "fix-argument", "free-the-card", "host-memory-less", "host-memory-limit", "limit-mm-per-prompt", "model-path", "pod-spec",
+        "probes", "quiet", "remove-argument", "shm-size", "slow-setting", "swap-space", "undo-rollout", "wait-for-capacity",
     }  # fmt: skip
     assert {lever.name for lever in levers()} == OF_THE_TWIN | rest
 
