@@ -42,7 +42,7 @@ FLAGS = {
 _SWITCHES = {
     "enable_prefix_caching": "--enable-prefix-caching", "async_scheduling": "--async-scheduling",
     "language_model_only": "--language-model-only", "enable_expert_parallel": "--enable-expert-parallel",
-    "disable_custom_all_reduce": "--disable-custom-all-reduce",
+    "disable_custom_all_reduce": "--disable-custom-all-reduce", "enable_lora": "--enable-lora",
 }  # fmt: skip
 # What the compose files of club-3090 set in every vLLM service that was read (github.com/noonghunna/club-3090, models/*/vllm/compose).
 _COMPOSE_SOURCE = "noonghunna/club-3090"
@@ -51,7 +51,7 @@ _COMPOSE_DRAFTS = {"mtp": 3, "dflash": 5}
 _VALUES = (
     "mamba_ssm_cache_dtype", "mamba_cache_dtype", "mamba_cache_mode", "speculative_config", "kv_cache_memory_bytes",
     "num_gpu_blocks_override", "decode_context_parallel_size", "max_num_seqs", "max_num_batched_tokens",
-    "limit_mm_per_prompt",
+    "limit_mm_per_prompt", "max_loras", "max_lora_rank",
 )  # fmt: skip
 # Threads of vllm-project/vllm opened about when a release came out.
 _RELEASES = (

@@ -24,9 +24,11 @@ def terms_of(found: Answer) -> dict[str, float]:
     errors: dict[str, float] = {}
     if whole is not None and whole.spent is not None:
         for part in whole.spent.parts:
-            logged = observed.get(_LOGGED[part.name])
+            logged = observed.get(_LOGGED.get(part.name, ""))
             if logged is not None and not (part.name == "graphs" and whole.spent.graphs_counted):
-                errors[part.name] = part.value / GIB - logged
+                # What the engine logs of the weights has the places of adapters in it: it keeps them while it loads.
+                size = part.value + (whole.spent.adapters.value if part.name == "weights" else 0.0)
+                errors[part.name] = size / GIB - logged
         if observed.get("available_kv_gib") is not None:
             errors["KV memory"] = whole.available.value / GIB - observed["available_kv_gib"]
     if given is not None and given.pool.tokens and observed.get("kv_tokens") and observed.get("available_kv_gib"):
