@@ -79,6 +79,11 @@ def footprint(
         unsure = max(0.01, form.uncertain_ratio)
         per_stage = (*per_stage[:-1], per_stage[-1] + sum(draft_bytes) // 2)
         weights = within("weights", max(per_stage), unsure, f"{stages.parameters / 1e9:.1f} B parameters, {form.name}")
+        if form.open:
+            least = weight_bytes(model, form.smallest, flags.tp, flags.pp, dp=flags.dp, absorbs_latents=absorbs, text_only=flags.text_only)
+            saved = max(0, stages.largest - least.largest)
+            source = f"{weights.source}; {' and '.join(sorted(form.open))} may be quantised, too"
+            weights = Estimate("weights", weights.value, weights.low - saved, weights.high, source)
         if draft_bytes[1]:
             half = (draft_bytes[1] - draft_bytes[0]) / 2
             source = f"{weights.source}, and the drafter's {gib(sum(draft_bytes) / 2)}"

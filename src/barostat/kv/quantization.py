@@ -37,7 +37,8 @@ class WeightFormat:
     """Bytes per stored parameter.
 
     `quantized_bytes`: of a quantised one, scales included. `plain`: components left in the model's dtype. `name`: as a person would say it.
-    `uncertain_ratio`: how far the bytes may be off where the config leaves something open.
+    `uncertain_ratio`: how far the bytes may be off where the config leaves something open. `open`: those of `plain` that other checkpoints
+    of this format quantise, where only a word names it.
     """
 
     name: str
@@ -46,11 +47,17 @@ class WeightFormat:
     plain: frozenset[str] = field(default_factory=frozenset)
     uncertain_ratio: float = 0.01
     by_component: Mapping[str, float] = field(default_factory=dict)
+    open: frozenset[str] = frozenset()
 
     @property
     def input_bytes(self) -> float:
         """Bytes of one number of the inputs that are quantised for the kernels of these weights; 0 where they stay as they are."""
         return self.quantized_bytes if re.match(r"fp8|8-bit|nvfp4", self.name) else 0.0
+
+    @property
+    def smallest(self) -> WeightFormat:
+        """The same with everything quantised that may be."""
+        return replace(self, plain=self.plain - self.open, open=frozenset())
 
     def bytes_of(self, component: str) -> float:
         """Bytes of one parameter of this component."""
@@ -106,7 +113,9 @@ _WORDS_OF_FORMATS: tuple[tuple[str, str, float, tuple[str, ...], float], ...] = 
 def _of_words(words: str, where: str, plain_bytes: int) -> WeightFormat | None:
     for pattern, name, size, plain, uncertain in _WORDS_OF_FORMATS:
         if re.search(pattern, words.lower()):
-            return WeightFormat(f"{name} (from {where})", plain_bytes, size, frozenset(plain), uncertain)
+            # ModelOpt quantises attention unless it is told not to: many makers of NVFP4 checkpoints tell it, not all.
+            left_open = frozenset(("attention",)) if name == "nvfp4" else frozenset[str]()
+            return WeightFormat(f"{name} (from {where})", plain_bytes, size, frozenset(plain), uncertain, open=left_open)
     return None
 
 

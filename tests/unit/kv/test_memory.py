@@ -349,3 +349,20 @@ def test_latents_of_the_old_engine_start_on_256_bytes() -> None:
         for version, generation in (("0.7.1", "V0"), ("0.7.3", "V0"), ("0.8.1", "V0"), ("0.9.2", "V1"))
     }
     assert sizes == {"0.7.1": 1152, "0.7.3": 1280, "0.8.1": 1152, "0.9.2": 1152}
+
+
+def test_weights_whose_format_only_a_word_names_may_have_their_attention_quantised() -> None:
+    """A Llama in NVFP4 logs 5.65 GiB (its attention quantised), where makers of others leave it as it was."""
+    found = model("meta-llama/Llama-3.1-8B-Instruct")
+    by_word = weight_format(found.config, found.text, "nvfp4", "bfloat16", "Llama-3.1-8B-Instruct")
+    weights = footprint(found, flags("0.13.0"), by_word, 12.0, eager=True).weights
+    assert weights.low / GIB < 5.6473 < weights.high / GIB
+    assert "attention may be quantised, too" in weights.source
+    assert by_word.smallest.bytes_of("attention") == by_word.bytes_of("mlp") < by_word.bytes_of("attention") == 2
+
+
+def test_a_format_of_which_the_checkpoint_tells_leaves_nothing_open() -> None:
+    listed = model("nvidia/Gemma-4-31B-IT-NVFP4")
+    assert not weight_format(listed.config, listed.text, None, "bfloat16").open
+    found = model("meta-llama/Llama-3.1-8B-Instruct")
+    assert not weight_format(found.config, found.text, "awq", "bfloat16").open
