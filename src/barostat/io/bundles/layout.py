@@ -20,7 +20,17 @@ from barostat.io.bundles.folder import MANIFESTS
 
 Role = Literal["manifest", "scrape", "log", "previous-log", "kernel-log", "gpu", "host", "kubernetes", "gateway", "printed"]
 GPU_KINDS = ("nvidia-smi.csv", "nvidia-smi.txt", "amd-smi.json", "rocm-smi.json", "dcgm.prom")
-KUBERNETES_KINDS = ("pods", "events", "nodes", "replicasets", "deployments", "statefulsets", "leaderworkersets", "hpas")
+KINDS = {
+    "Pod": "pods",
+    "Event": "events",
+    "Node": "nodes",
+    "ReplicaSet": "replicasets",
+    "Deployment": "deployments",
+    "StatefulSet": "statefulsets",
+    "LeaderWorkerSet": "leaderworkersets",
+    "HorizontalPodAutoscaler": "hpas",
+}
+KUBERNETES_KINDS = tuple(KINDS.values())
 _INSTANT = re.compile(r"^(\d{1,16}(?:\.\d{1,9})?)\.(.+)$")
 _MILLISECONDS = 1e11
 """A number from here on is a date in milliseconds: as seconds it would lie three thousand years ahead."""

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from barostat.core.errors import InputError
 from barostat.engines.vllm.logs.text import plain
 from barostat.io.bundles import described
+from barostat.io.bundles.layout import KINDS
 from barostat.io.input_files.json_text import why_no_json
 from barostat.io.input_files.yaml_bounds import too_much
 from barostat.io.input_files.yaml_places import Written, composed
@@ -22,16 +23,6 @@ from barostat.io.input_files.yaml_places import plain as plain_values
 from barostat.platform.objects import items
 
 Printed = Literal["objects", "described", "nvidia-smi.txt", "nvidia-smi.csv", ""]
-KINDS = {
-    "Pod": "pods",
-    "Event": "events",
-    "Node": "nodes",
-    "ReplicaSet": "replicasets",
-    "Deployment": "deployments",
-    "StatefulSet": "statefulsets",
-    "LeaderWorkerSet": "leaderworkersets",
-    "HorizontalPodAutoscaler": "hpas",
-}
 HEAD_BYTES = 64 << 10
 """Of a file's beginning: enough to tell what it is."""
 _JSON = re.compile(r"^\s*[\[{]")

@@ -14,15 +14,21 @@ LONGEST_PAST_S = 400 * 86_400.0
 SHORTEST_INTERVAL_S = 0.1
 
 
+def _total_s(text: str) -> float | None:
+    """What is written, None where it is no duration."""
+    parts = list(_PART.finditer(text.strip()))
+    if not parts or "".join(part[0] for part in parts) != text.strip() or (len(parts) > 1 and any(not part[2] for part in parts)):
+        return None
+    return sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
+
+
 def parse_duration(text: str, longest_s: float = LONGEST_S) -> float:
     """The duration in seconds; a bare number is seconds.
 
     Errors: argparse.ArgumentTypeError, which argparse shows beside the option's name.
     """
-    parts = list(_PART.finditer(text.strip()))
-    if not parts or "".join(part[0] for part in parts) != text.strip() or (len(parts) > 1 and any(not part[2] for part in parts)):
+    if (total_s := _total_s(text)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 30s, 2m or 500ms")
-    total_s = sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
     if total_s > longest_s:
         raise argparse.ArgumentTypeError(
             f"{text!r} is longer than {'a week' if longest_s == LONGEST_S else f'{longest_s / 86_400:.0f} days'}"
@@ -39,12 +45,9 @@ def seconds(text: str) -> float:
         return float(text)
     except ValueError:
         pass
-    try:
-        return parse_duration(text)
-    except argparse.ArgumentTypeError as error:
-        if "longer than" in str(error):
-            raise
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write 0.03, 30ms or 2s") from None
+    if _total_s(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write 0.03, 30ms or 2s")
+    return parse_duration(text)
 
 
 def some_time(text: str) -> float:

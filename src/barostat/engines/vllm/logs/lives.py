@@ -292,8 +292,8 @@ class Life:
             return False
         if self._waits_idle() or "gpu_program_error" in self._happened:
             return True
-        if (error := self._happened.get("unclassified_error")) and "engine_dead" in self._happened:
-            return not error.fields.get("exception", "").endswith("TimeoutError")
+        if "unclassified_error" in self._happened and "engine_dead" in self._happened:
+            return self._has_an_own_error()
         return not self.serves and (self.loading or self.progressed) and waits.count < _WAITS_OF_A_START
 
     def _warns(self, happened: _Happened) -> bool:
@@ -308,11 +308,18 @@ class Life:
         # Weights are loaded once there are cards; and a server gives up on a core that another line tells of.
         if _WAITS_FOR_CARDS in refused.text:
             return self.loading or self.progressed or self.serves
-        beside = _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error", "invalid_config"}
-        beside |= {"rpc_timeout"} if self._waits_for_work() else set()
+        beside = self._say_no_cause() | {"invalid_config"}
+        said = self.failed_to_start or self._has_an_own_error() or any(kind not in beside for kind in self._happened)
+        return said and _GAVE_UP_ON_A_START in refused.text
+
+    def _say_no_cause(self) -> frozenset[str]:
+        # Kinds of lines that leave open why an engine ended.
+        return _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error"} | ({"rpc_timeout"} if self._waits_for_work() else set())
+
+    def _has_an_own_error(self) -> bool:
+        # One that says more than that something took too long.
         error = self._happened.get("unclassified_error")
-        said = self.failed_to_start or (error is not None and not error.fields.get("exception", "").endswith("TimeoutError"))
-        return _GAVE_UP_ON_A_START in refused.text and (said or any(kind not in beside for kind in self._happened))
+        return error is not None and not error.fields.get("exception", "").endswith("TimeoutError")
 
     def _waits_idle(self) -> bool:
         # Workers of an idle engine wait for their next message and say so; so do workers while the first step compiles.
@@ -327,7 +334,7 @@ class Life:
         return cause in order and order.index(cause) < order.index(kind)
 
     def _unexplained(self) -> bool:
-        beside = _NEVER_OUTWEIGHED | {"engine_dead", "unclassified_error"} | ({"rpc_timeout"} if self._waits_for_work() else set())
+        beside = self._say_no_cause()
         lost = self._happened.get("collective_timeout")
         beside |= {"collective_timeout"} if lost is not None and lost.weak and self._warns(lost) else set()
         refused = self._happened.get("invalid_config")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_ENOUGH_BYTES = 64 << 10
 _OURS = "barostat.dev/"
 
 
 def other_verb(path: Path) -> str:
     """What the file is and who reads it, as the end of a sentence; empty where it may be a log, or is not there."""
+    from barostat.io.bundles.printed import HEAD_BYTES, printed
+
     try:
         if not path.is_file():
             return ""
         with path.open("rb") as opened:
-            text = opened.read(_ENOUGH_BYTES).decode("utf-8", "strict" if path.stat().st_size <= _ENOUGH_BYTES else "replace")
+            text = opened.read(HEAD_BYTES).decode("utf-8", "strict" if path.stat().st_size <= HEAD_BYTES else "replace")
     except (OSError, UnicodeDecodeError):
         return ""
-    if _is_printed(text, path):
+    if printed(text, str(path)):  # objects with their status: no manifest, but what was seen
         return ""
     ending = path.suffix.lower()
     if ending in (".yaml", ".yml"):
@@ -29,13 +30,6 @@ def other_verb(path: Path) -> str:
     if ending in (".jsonl", ".csv", ".json") and _is_trace(path):
         return f"is a trace of requests, no recording of an engine: barostat simulate, what-if, plan and load read it with --trace {path}"
     return ""
-
-
-def _is_printed(text: str, path: Path) -> bool:
-    """True for objects of a cluster as kubectl prints them, with their status: no manifest, but what was seen."""
-    from barostat.io.bundles.printed import printed
-
-    return bool(printed(text, str(path)))
 
 
 def _of_json(text: str, path: Path) -> str:
