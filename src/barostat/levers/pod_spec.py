@@ -33,10 +33,6 @@ _NO_TOOLKIT = re.compile(
 )
 _OTHER_IMAGE = re.compile(r"nvidia-container-cli: requirement error")
 _NODES_OWN = re.compile(r"nvidia-container-cli|[Dd]river/library version mismatch")
-_NO_NAME = re.compile(r"uid not found")
-_INSPECTED = re.compile(r"failed to be inspected")
-_OLD_API = re.compile(r"all_special_tokens_extended")
-_NO_KERNEL = re.compile(r"No compiled cutlass")
 _MISFIT = re.compile(r"does not match")
 _MISSING = re.compile(
     r"No module named|[Pp]lease install|is not available|No such file or directory: '|C compiler|ot find nvcc"
@@ -45,15 +41,18 @@ _MISSING = re.compile(
 
 _SAID = (
     (
-        _NO_NAME,
+        "uid not found",
         (
             "runAsUser: <one that the image's /etc/passwd names>; or env: USER=vllm, and HOME and TORCHINDUCTOR_CACHE_DIR "
             "on a volume that it may write"
         ),
     ),
-    (_INSPECTED, "read the first error above that line: the model's code could not be imported, and what it lacks belongs into the image"),
-    (_OLD_API, "image: <vLLM's own, its packages as released>: this vLLM needs a transformers older than 5"),
-    (_NO_KERNEL, "image: <a build for this card>; or the model quantised in a way that this card has kernels for"),
+    (
+        "failed to be inspected",
+        "read the first error above that line: the model's code could not be imported, and what it lacks belongs into the image",
+    ),
+    ("all_special_tokens_extended", "image: <vLLM's own, its packages as released>: this vLLM needs a transformers older than 5"),
+    ("No compiled cutlass", "image: <a build for this card>; or the model quantised in a way that this card has kernels for"),
 )
 """What some lines say of the cure."""
 
@@ -72,8 +71,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             "--device=/dev/dri)"
         )
         return Proposal(NAME, change, f"the engine sees no card: {cut(misfit, 200)}", True, 20)
-    for pattern, change in _SAID:
-        if pattern.search(misfit):
+    for words, change in _SAID:
+        if words in misfit:
             return Proposal(NAME, change, cut(misfit, 200), True, 20)
     if _MISSING.search(misfit) and not _MISFIT.search(misfit):
         change = "image: <one that holds what is missing>: vLLM's own, or your own with that package or program added"

@@ -160,15 +160,8 @@ _OFF = ("0", "0.0", "1", "false", "none", "{}")
 MOST_RANKS = 65_536
 _POSITIVE = (
     *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size", "block_size", "max_num_seqs"),
-    *(
-        "max_num_batched_tokens",
-        "max_num_active_seqs",
-        "max_loras",
-        "max_lora_rank",
-        "num_gpu_blocks_override",
-        "kv_cache_memory_bytes",
-        "gpu_memory_utilization",
-    ),
+    *("max_num_batched_tokens", "max_num_active_seqs", "num_gpu_blocks_override", "kv_cache_memory_bytes", "gpu_memory_utilization"),
+    *("max_loras", "max_lora_rank"),
 )
 """Settings that no engine can have at zero, below it, or without an end."""
 
